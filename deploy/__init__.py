@@ -1,0 +1,1 @@
+"""How Forebay gets onto machines."""
