@@ -23,6 +23,9 @@ setup(
     long_description_content_type="text/markdown",
     # TFX 1.16 publishes wheels for 3.9 and 3.10 only; 3.10 is the one that we lock and test.
     python_requires=">=3.10,<3.11",
+    # Spelled out, it makes an editable install put this folder on sys.path. Without it setuptools installs an import
+    # hook that runs after sys.path, and any bare folder named like one of our packages would win over it.
+    package_dir={"": "."},
     packages=[
         *find_packages(include=["core*", "components*", "pipeline*", "serving*"]),
         # Folders of files without code: they lie beside the packages, installed or not, so paths are the same.

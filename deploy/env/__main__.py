@@ -13,8 +13,8 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, Optional
 
 from core.errors import EXIT_INTERRUPTED, EnvironmentProblem
 from deploy.env import interpreter, tools
@@ -57,13 +57,12 @@ class Installation:
             self._uv(uv, "making .venv", ["venv", "--quiet", "--clear", "--python", found.path, str(self.venv)])
         self.stamp.begin()
         self._install_compiled(uv)
-        # fmt: off
-        self._uv(uv, "installing packages", ["pip", "sync", "--python", self.python, "--require-hashes", "--compile-bytecode",
-                                             "--build-constraints", str(self.lock), str(self.lock)])
+        target = ["--python", self.python]
+        pins = ["--require-hashes", "--build-constraints", str(self.lock), str(self.lock)]
+        self._uv(uv, "installing packages", ["pip", "sync", *target, "--compile-bytecode", *pins])
         # Offline: setuptools is in the lock, so nothing has to be fetched for our own package.
-        self._uv(uv, "installing forebay itself", ["pip", "install", "--quiet", "--python", self.python, "--offline", "--no-deps",
-                                                   "--no-build-isolation", "--editable", str(self.root)])
-        # fmt: on
+        own = ["--offline", "--no-deps", "--no-build-isolation", "--editable", str(self.root)]
+        self._uv(uv, "installing forebay itself", ["pip", "install", "--quiet", *target, *own])
         self._check()
         self.stamp.finish()
         return True
@@ -75,10 +74,16 @@ class Installation:
         """Installs the packages that have to be compiled, with this machine's compiler or else a fetched one."""
         pins = self.log.with_name("compiled.txt")
         pins.write_text(_blocks(self.lock.read_text(encoding="utf-8"), _COMPILED_HERE), encoding="utf-8")
-        # fmt: off
-        arguments = [uv, "pip", "install", "--quiet", "--python", self.python, "--no-deps", "--require-hashes",
-                     "--build-constraints", str(self.lock), "-r", str(pins)]
-        # fmt: on
+        options = [
+            "--quiet",
+            "--python",
+            self.python,
+            "--no-deps",
+            "--require-hashes",
+            "--build-constraints",
+            str(self.lock),
+        ]
+        arguments = [uv, "pip", "install", *options, "-r", str(pins)]
         compiler = tools.find_compiler()
         try:
             run(arguments, self.log, cwd=self.root, variables={**environment(), **(compiler or {})})
@@ -93,8 +98,9 @@ class Installation:
 
     def _check(self) -> None:
         """Loads what was compiled here and asks the command for its version, before anything is called done."""
-        for arguments in ([self.python, "-I", "-c", "import farmhash; farmhash.fingerprint64('forebay')"],
-                          [str(self.venv / "bin" / "forebay"), "--version"]):  # fmt: skip
+        loads = [self.python, "-I", "-c", "import farmhash; farmhash.fingerprint64('forebay')"]
+        answers = [str(self.venv / "bin" / "forebay"), "--version"]
+        for arguments in (loads, answers):
             done = subprocess.run(arguments, capture_output=True, text=True, env=environment(), check=False)
             if done.returncode != 0:
                 raise explain("checking the new environment", done.stdout + done.stderr, self.log)
@@ -120,7 +126,7 @@ def _alone(root: Path) -> Iterator[None]:
         yield
 
 
-def main(root: Optional[Path] = None) -> int:
+def main(root: Path | None = None) -> int:
     """Brings the environment up to date and returns the exit code of the process."""
     installation = Installation(root or Path(__file__).resolve().parents[2])
     started = time.monotonic()

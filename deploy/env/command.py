@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Optional
 
 from deploy.env.problem import explain
 
@@ -35,7 +34,7 @@ def environment() -> dict[str, str]:
     return variables
 
 
-def run(arguments: list[str], log: Path, *, cwd: Path, variables: Optional[dict[str, str]] = None) -> None:
+def run(arguments: list[str], log: Path, *, cwd: Path, variables: dict[str, str] | None = None) -> None:
     """Runs a command, appends its output to the log and echoes the lines that show progress.
 
     Raises:
@@ -66,7 +65,7 @@ def run(arguments: list[str], log: Path, *, cwd: Path, variables: Optional[dict[
 
 
 def run_or_explain(
-    what: str, arguments: list[str], log: Path, *, cwd: Path, variables: Optional[dict[str, str]] = None
+    what: str, arguments: list[str], log: Path, *, cwd: Path, variables: dict[str, str] | None = None
 ) -> None:
     """Like `run`, for a command that nothing can be tried after.
 

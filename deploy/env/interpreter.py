@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional
+from typing import NamedTuple
 
 from core.errors import EnvironmentProblem
 
@@ -49,7 +50,7 @@ class Interpreter(NamedTuple):
     headers: bool
 
 
-def probe(command: str) -> tuple[Optional[Interpreter], str]:
+def probe(command: str) -> tuple[Interpreter | None, str]:
     """Runs a candidate and says whether it will do.
 
     Returns:
@@ -104,7 +105,7 @@ def find(uv: str, environment: dict[str, str]) -> Interpreter:
         EnvironmentProblem: There is none and none can be installed.
     """
     passed_over: list[str] = []
-    spare: Optional[Interpreter] = None
+    spare: Interpreter | None = None
     for command in local_candidates():
         found, reason = probe(command)
         if found and found.headers:

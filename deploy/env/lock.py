@@ -19,16 +19,11 @@ def main() -> int:
     log = root / ".tools" / "env.log"
     try:
         uv = tools.find_uv(root, log)
-        # fmt: off
-        run_or_explain(
-            "resolving requirements",
-            [uv, "pip", "compile", "--quiet", "--generate-hashes", "--no-annotate", "--no-header", "--no-emit-index-url",
-             "--python-version", "3.10", "--python-platform", "x86_64-manylinux_2_17",
-             *(f"requirements/{name}.in" for name in _INPUTS), "--output-file", "requirements/lock.txt"],
-            log,
-            cwd=root,
-        )
-        # fmt: on
+        options = ["--quiet", "--generate-hashes", "--no-annotate", "--no-header", "--no-emit-index-url"]
+        target = ["--python-version", "3.10", "--python-platform", "x86_64-manylinux_2_17"]
+        inputs = [f"requirements/{name}.in" for name in _INPUTS]
+        arguments = [uv, "pip", "compile", *options, *target, *inputs, "--output-file", "requirements/lock.txt"]
+        run_or_explain("resolving requirements", arguments, log, cwd=root)
     except EnvironmentProblem as problem:
         print(f"lock: {problem}", file=sys.stderr)
         return problem.exit_code

@@ -8,11 +8,13 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Optional
 
 # Files whose content decides what the environment holds.
-SOURCES = ("requirements/lock.txt", "requirements/base.in", "requirements/dev.in", "requirements/gpu.in",
-           "requirements/kfp.in", "requirements/s3.in", "setup.py")  # fmt: skip
+SOURCES = (
+    "requirements/lock.txt",
+    *(f"requirements/{name}.in" for name in ("base", "dev", "gpu", "kfp", "s3")),
+    "setup.py",
+)
 _DONE = "forebay-env.json"
 _UNDER_WAY = "forebay-env.unfinished"
 
@@ -63,7 +65,7 @@ class Stamp:
         os.replace(temporary, target)
         (self._venv / _UNDER_WAY).unlink()
 
-    def _read(self) -> Optional[dict[str, str]]:
+    def _read(self) -> dict[str, str] | None:
         with contextlib.suppress(OSError, ValueError):
             record: dict[str, str] = json.loads((self._venv / _DONE).read_text(encoding="utf-8"))
             return record

@@ -8,10 +8,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Optional
 
 from core.errors import EnvironmentProblem
-from deploy.env.command import Failed, environment, run, run_or_explain
+from deploy.env.command import environment, run_or_explain
 
 # The oldest uv that we ran the whole installation with.
 OLDEST_UV = (0, 5, 0)
@@ -30,7 +29,7 @@ def find_uv(root: Path, log: Path) -> str:
     return _install_uv(root, log)
 
 
-def find_compiler() -> Optional[dict[str, str]]:
+def find_compiler() -> dict[str, str] | None:
     """Returns CC and CXX for this machine's C++ compiler, or None when it has none."""
     if os.environ.get("CXX") and os.environ.get("CC"):
         return {"CC": os.environ["CC"], "CXX": os.environ["CXX"]}
@@ -50,26 +49,21 @@ def install_compiler(root: Path, uv: str, python: str, log: Path) -> dict[str, s
     """
     print("env: no working C++ compiler here, fetching one (100 MB)", flush=True)
     target = root / ".tools" / "compiler"
-    run_or_explain(
-        "fetching a C++ compiler",
-        # fmt: off
-        [
-            uv,
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            python,
-            "--target",
-            str(target),
-            "--require-hashes",
-            "-r",
-            str(root / "requirements" / "compiler.txt"),
-        ],
-        # fmt: on
-        log,
-        cwd=root,
-    )
+    pins = str(root / "requirements" / "compiler.txt")
+    install = [
+        uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        python,
+        "--target",
+        str(target),
+        "--require-hashes",
+        "-r",
+        pins,
+    ]
+    run_or_explain("fetching a C++ compiler", install, log, cwd=root)
     folder = target / "bin"
     folder.mkdir(exist_ok=True)
     for name, mode in (("forebay-cc", "cc"), ("forebay-cxx", "c++")):
@@ -102,17 +96,8 @@ def _install_uv(root: Path, log: Path) -> str:
             f"{sys.executable} has neither venv nor pip, and there is no uv on the PATH",
             hint=f"Install one Debian package: apt-get install python{series}-venv",
         )
-    try:
-        run(
-            [*install, "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", pins],
-            log,
-            cwd=root,
-            variables=_pip_variables(),
-        )
-    except Failed as failure:
-        from deploy.env.problem import explain
-
-        raise explain("fetching uv", failure.output, log) from failure
+    install += ["--quiet", "--disable-pip-version-check", "--require-hashes", "-r", pins]
+    run_or_explain("fetching uv", install, log, cwd=root, variables=_pip_variables())
     return str(target / "bin" / "uv")
 
 
