@@ -56,6 +56,20 @@ def load(files: Sequence[str], assignments: Sequence[str] = ()) -> Loaded:
     return Loaded(_validated(Settings, values, places, ()), values, places)
 
 
+def load_values(values: dict[str, Any], origin: str) -> Loaded:
+    """Returns the settings that an earlier run kept as plain values.
+
+    Args:
+        values: All settings, as `Loaded.values` held them.
+        origin: The file they come from, for error messages.
+
+    Raises:
+        ConfigError: They do not fit this version of Forebay.
+    """
+    places: dict[KeyPath, str] = {(key,): origin for key in values}
+    return Loaded(_validated(Settings, values, places, ()), values, places)
+
+
 def load_section(files: Sequence[str], assignments: Sequence[str], name: str, model: type[Model]) -> Model:
     """Returns one validated section, for verbs that need no whole recipe.
 

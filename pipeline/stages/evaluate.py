@@ -87,5 +87,6 @@ EVALUATOR = Stage(
     build=_build_evaluator,
     settings=_settings,
     code=("components.evaluator.executor",),
+    facts=("accept_new_baseline",),
     summary=_summary,
 )

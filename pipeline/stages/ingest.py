@@ -38,6 +38,7 @@ STAGE = Stage(
     inputs={},
     build=_build,
     settings=_settings,
+    facts=("source_digest",),
     code=("components.ingest.executor",),
     summary=_summary,
 )

@@ -1,0 +1,90 @@
+"""The end of a run in a few lines: what was pushed where, or why not, and what to type next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.runners import records
+from pipeline.runners.records import RunRecord
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+
+_MOST_ROWS = 12
+
+
+def block(record: RunRecord, settings: Settings) -> list[str]:
+    """Returns the lines that end a run on the screen, the most important last."""
+    lines = [*_table(record), *_warnings(record)]
+    if record.state == records.DONE and record.pushed is not None:
+        lines += _pushed(record, settings)
+    elif record.state == records.DONE:
+        last = [node.id for node in record.nodes if node.state in (records.DONE, records.CACHED)][-1]
+        lines.append(f"VERDICT  nothing pushed: the run was asked to stop after {last}")
+    elif record.state == records.REFUSED:
+        lines += [f"VERDICT  refused, nothing pushed: {record.error['headline'] if record.error else ''}"]
+        lines += [f"next     forebay runs show {record.run_id}    # every check with its value and limit"]
+    else:
+        lines += [f"VERDICT  {record.state}, nothing pushed"]
+        lines += [f"next     forebay runs resume {record.run_id}    # after mending the cause; finished nodes are reused"]
+    return lines
+
+
+def error_line(record: RunRecord) -> str:
+    """Returns a run's error on one line: place, headline, hint."""
+    error: dict[str, Any] = record.error or {}
+    text = error.get("headline", "")
+    if error.get("place"):
+        text = f"{error['place']}: {text}"
+    if error.get("hint"):
+        text = f"{text.rstrip('.')}. {error['hint']}"
+    return " ".join(text.split())
+
+
+def gates_of(record: RunRecord) -> list[dict[str, Any]]:
+    """Returns the gate records of a run: the data gate's, then the evaluator's."""
+    found: list[dict[str, Any]] = []
+    for node_id, output, name in (("DataGate", "gate_report", "report.json"), ("Evaluator", "evaluation", "verdict.json")):
+        for node in record.nodes:
+            paths = node.outputs.get(output, []) if node.id == node_id else []
+            for path in paths:
+                file = Path(path) / name
+                if file.is_file():
+                    found += json.loads(file.read_text(encoding="utf-8"))["gates"]
+    return found
+
+
+def _table(record: RunRecord) -> list[str]:
+    """Returns the evaluator's table: all that did not pass and the overall rows; passed slices are counted."""
+    from components.evaluator.verdict import render_table
+    from core.gates import GateResult, Status
+
+    gates = [GateResult.from_dict(gate) for gate in gates_of(record) if gate["name"].startswith("evaluate.")]
+    shown = [gate for gate in gates if gate.status is not Status.PASSED or not gate.details.get("slice")]
+    shown.sort(key=lambda gate: (not gate.blocks, gate.status is Status.PASSED))
+    hidden = len(gates) - len(shown[:_MOST_ROWS])
+    if not gates:
+        return []
+    lines = ["", *render_table(shown[:_MOST_ROWS]).splitlines()]
+    if hidden:
+        lines.append(f"({hidden} more rows: forebay runs show {record.run_id})")
+    return lines
+
+
+def _warnings(record: RunRecord) -> list[str]:
+    warned = [gate for gate in gates_of(record) if gate["status"] == "failed" and gate["severity"] == "warn"]
+    lines = [f"warning  {gate['reason']}" for gate in warned[:3]]
+    return lines + ([f"warning  and {len(warned) - 3} more"] if len(warned) > 3 else [])
+
+
+def _pushed(record: RunRecord, settings: Settings) -> list[str]:
+    pushed = record.pushed or {}
+    word = "unchanged, already pushed" if pushed.get("reused") else "blessed and pushed"
+    return [
+        "",
+        f"VERDICT  {word}: {settings.recipe} version {pushed['version']}",
+        f"pushed   {pushed['path']}",
+        f"next     forebay models show {settings.recipe}",
+    ]
