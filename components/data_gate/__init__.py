@@ -1,0 +1,1 @@
+"""DataGate: stops a run whose data breaks the schema, has drifted, or differs between its splits."""
