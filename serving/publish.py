@@ -1,0 +1,198 @@
+"""Push a model: check the target, write the version aside, verify it, show it, and let old ones go."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from core.errors import ForebayError, RetryableError
+from core.manifest import WARMUP_FILE, FileRecord, Manifest, Provenance, model_digest
+from serving import history, layout
+from serving.digests import records_of_model
+from serving.store import Staging, Store
+from serving.stores import open_store
+from serving.target import Target
+
+logger = logging.getLogger(__name__)
+
+Clock = Callable[[], float]
+# Given version and push time (ISO 8601), says what the manifest is.
+Describe = Callable[[int, str, Mapping[str, FileRecord]], Manifest]
+
+
+@dataclasses.dataclass(frozen=True)
+class Published:
+    """What a push did.
+
+    Attributes:
+        version: The version's number.
+        location: Its directory or URL.
+        manifest: Its manifest.
+        warnings: What is odd about the target, one line each.
+        removed: Versions that retention deleted.
+        reused: True when this run had pushed the very same model before: nothing was written.
+    """
+
+    version: int
+    location: str
+    manifest: Manifest
+    warnings: tuple[str, ...] = ()
+    removed: tuple[int, ...] = ()
+    reused: bool = False
+
+    @property
+    def sha256s(self) -> dict[str, str]:
+        """Relative path to hex SHA-256 of every file but the manifest."""
+        return {path: record.sha256 for path, record in self.manifest.files.items()}
+
+
+def publish(
+    model_dir: Path,
+    target: Target,
+    provenance: Provenance,
+    *,
+    keep: int,
+    min_free_bytes: int,
+    warmup: bytes | None = None,
+    now: Clock = time.time,
+) -> Published:
+    """Pushes a SavedModel as the new newest version.
+
+    A poller of the target sees nothing numeric until the version is complete. When the newest version is the same
+    model from the same run, a push that died after the rename is being repeated: that version is returned.
+
+    Args:
+        model_dir: The SavedModel.
+        target: Where it is served from.
+        provenance: Goes into the manifest.
+        keep: Newest versions that stay, at least 1.
+        min_free_bytes: What must stay free on a local target.
+        warmup: Content of the warm-up file (TFRecord of PredictionLog); None keeps what the model has.
+        now: Seconds since the epoch.
+
+    Returns:
+        The version, where it is, and its manifest.
+
+    Raises:
+        DataError: `model_dir` is no SavedModel.
+        EnvironmentProblem: The target cannot take it; no live version was touched.
+        RemoteServiceError: The object store refused or did not answer.
+        RetryableError: A file changed while it was copied.
+    """
+    store = open_store(target)
+    files = records_of_model(model_dir)
+    previous = _same_push(store, files, provenance)
+    if previous is not None:
+        return Published(previous.version, target.version_location(previous.version), previous, reused=True)
+
+    def describe(version: int, pushed_at: str, written: Mapping[str, FileRecord]) -> Manifest:
+        return Manifest(target.project, target.model, version, pushed_at, "run", written, provenance)
+
+    extra = {} if warmup is None else {WARMUP_FILE: warmup}
+    return write_version(
+        store, model_dir, files, describe, extra=extra, keep=keep, min_free_bytes=min_free_bytes, now=now
+    )
+
+
+def write_version(
+    store: Store,
+    source: Path,
+    files: Mapping[str, FileRecord],
+    describe: Describe,
+    *,
+    keep: int,
+    min_free_bytes: int,
+    extra: Mapping[str, bytes] = {},
+    now: Clock = time.time,
+    still_right: Callable[[list[layout.Entry]], None] = lambda entries: None,
+) -> Published:
+    """Writes files as the next version of a store; what `publish` and `rollback` share.
+
+    Args:
+        store: The model's versions.
+        source: Directory that holds the files.
+        files: What they must be, by relative path; a file that arrives otherwise stops the push.
+        describe: Makes the manifest.
+        keep: Newest versions that stay.
+        min_free_bytes: What must stay free on a local target.
+        extra: Files to write from memory, by relative path; they win over `files`.
+        now: Seconds since the epoch.
+        still_right: Raises when what the target holds at the last moment makes this push wrong.
+
+    Raises:
+        ForebayError: As for `publish`.
+    """
+    place = store.target.location
+    entries = store.entries()
+    layout.next_version(entries, now(), place)
+    needed = sum(record.size_bytes for record in files.values()) + sum(len(content) for content in extra.values())
+    store.check(needed, min_free_bytes)
+    warnings = layout.odd_names(entries)
+    shown: list[Manifest] = []
+
+    def choose(current: list[layout.Entry]) -> int:
+        still_right(current)
+        return layout.next_version(current, now(), place)
+
+    with store.stage() as staging:
+        written = _write(staging, source, files, extra)
+
+        def manifest(version: int) -> bytes:
+            shown.append(describe(version, _utc(now()), written))
+            return shown[-1].to_json()
+
+        version = staging.commit(choose, manifest)
+    removed, problems = _retain(store, keep)
+    for warning in [*warnings, *problems]:
+        logger.warning("%s: %s", place, warning)
+    location = store.target.version_location(version)
+    return Published(version, location, shown[-1], (*warnings, *problems), removed)
+
+
+def _write(
+    staging: Staging, source: Path, files: Mapping[str, FileRecord], extra: Mapping[str, bytes]
+) -> dict[str, FileRecord]:
+    written = {}
+    for path, expected in sorted(files.items()):
+        if path in extra:
+            continue
+        written[path] = staging.add(path, source / path)
+        if written[path] != expected:
+            raise RetryableError(
+                f"{path} arrived with sha256 {written[path].sha256[:12]}, not {expected.sha256[:12]}",
+                place=str(source),
+                hint="It changed during the copy, or the target lost bytes. No live version was touched: push again.",
+            )
+    for path, content in extra.items():
+        written[path] = staging.add_bytes(path, content)
+    return written
+
+
+def _same_push(store: Store, files: Mapping[str, FileRecord], provenance: Provenance) -> Manifest | None:
+    """Returns the newest version's manifest when this very run has pushed this very model, and nothing came after."""
+    newest = layout.newest(store.entries())
+    if newest is None or not provenance.run_id:
+        return None
+    latest = next((manifest for manifest in history.manifests(store) if manifest.version == newest), None)
+    if latest is None or latest.pushed_by != "run" or latest.provenance.run_id != provenance.run_id:
+        return None
+    return latest if latest.model_digest == model_digest(files) else None
+
+
+def _retain(store: Store, keep: int) -> tuple[tuple[int, ...], list[str]]:
+    """Deletes expired versions; a failure is a warning, since the new version is already in sight."""
+    try:
+        doomed = history.expired(history.manifests(store), keep)
+        store.delete(doomed)
+        return tuple(doomed), []
+    except ForebayError as error:
+        return (), [f"old versions stay: {error}"]
+
+
+def _utc(seconds: float) -> str:
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
+    return moment.isoformat(timespec="seconds")
