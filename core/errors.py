@@ -16,6 +16,7 @@ Exit code 130 is an interrupt and has no class: it is Python's KeyboardInterrupt
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 EXIT_DONE = 0
@@ -72,9 +73,23 @@ class UsageError(ForebayError):
 
 
 class ConfigError(ForebayError):
-    """A setting is unknown, ill-typed or impossible."""
+    """A setting is unknown, ill-typed or impossible.
+
+    Attributes:
+        problems: Machine form of every problem found, this one first; empty when there is only this one.
+    """
 
     exit_code = EXIT_CONFIG
+
+    def __init__(
+        self, headline: str, *, place: str = "", hint: str = "", problems: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        super().__init__(headline, place=place, hint=hint)
+        self.problems = [dict(problem) for problem in problems]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the stable machine form, with all problems when there are several."""
+        return {**super().to_dict(), **({"problems": self.problems} if self.problems else {})}
 
 
 class RefusedError(ForebayError):

@@ -114,13 +114,11 @@ def _validated(model: type[Model], values: dict[str, Any], places: dict[KeyPath,
         # Through JSON: there, strict types still take a list for a tuple and a text for a date.
         return model.model_validate_json(json.dumps(values, default=str))
     except pydantic.ValidationError as error:
-        problems = error.errors(include_url=False, include_input=True)
-        first = _explained(model, problems[0], places, prefix)
-        if len(problems) > 1:
-            more = f"{len(problems) - 1} more: `forebay config check` lists them."
-            first = ConfigError(first.headline, place=first.place, hint=f"{first.hint} {more}".strip())
-        first.problems = [_explained(model, problem, places, prefix).to_dict() for problem in problems]  # type: ignore[attr-defined]
-        raise first from None
+        found = [_explained(model, item, places, prefix) for item in error.errors(include_url=False)]
+        first, problems = found[0], [item.to_dict() for item in found]
+        more = f"{len(found) - 1} more: `forebay config check` lists them." if len(found) > 1 else ""
+        hint = f"{first.hint} {more}".strip()
+        raise ConfigError(first.headline, place=first.place, hint=hint, problems=problems) from None
 
 
 def _explained(root: type, problem: Any, places: dict[KeyPath, str], prefix: KeyPath) -> ConfigError:

@@ -39,7 +39,7 @@ def check(config: tuple[str, ...], assignments: tuple[str, ...], output: str) ->
     try:
         settings = load_all(config, assignments).settings
     except ConfigError as error:
-        for problem in getattr(error, "problems", [])[1:]:
+        for problem in error.problems[1:]:
             click.echo(f"forebay: {problem['place']}: {problem['headline']}. {problem['hint']}".rstrip(), err=True)
         raise
     check_settings(settings)

@@ -75,7 +75,7 @@ def run(arguments: list[str]) -> int:
         result = cli.main(args=arguments, prog_name="forebay", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except ForebayError as error:
-        _report(error.to_dict() | _extras(error), str(error), wants_json)
+        _report(error.to_dict(), str(error), wants_json)
         return error.exit_code
     except click.ClickException as error:
         _report({"error": "UsageError", "headline": error.format_message(), "exit_code": EXIT_USAGE}, _usage(error), wants_json)
@@ -94,11 +94,6 @@ def run(arguments: list[str]) -> int:
 def _wants_json(arguments: Sequence[str]) -> bool:
     pairs = zip(arguments, [*arguments[1:], ""])
     return any(pair == ("--output", "json") for pair in pairs) or "--output=json" in arguments
-
-
-def _extras(error: ForebayError) -> dict[str, Any]:
-    problems = getattr(error, "problems", None)
-    return {"problems": problems} if problems else {}
 
 
 def _report(record: dict[str, Any], line: str, wants_json: bool) -> None:
