@@ -15,8 +15,8 @@ from core.errors import EnvironmentProblem
 NEEDED_GIB = 4.5
 _GIB = 1 << 30
 _NETWORK_SIGNS = re.compile(
-    r"error sending request|dns error|failed to lookup address|connection (refused|reset|timed out)|network is unreachable"
-    r"|temporary failure in name resolution|no route to host|operation timed out|failed to fetch|max retries exceeded"
+    r"error sending request|dns error|failed to lookup address|connection (refused|reset|timed out)"
+    r"|network is unreachable|temporary failure in name resolution|no route to host|operation timed out|failed to fetch|max retries exceeded"
     r"|newconnectionerror|could not find a version that satisfies|network connectivity is disabled",
     re.IGNORECASE,
 )
@@ -97,5 +97,7 @@ def explain(what: str, output: str, log: Path) -> EnvironmentProblem:
 
 
 def _last_line(output: str) -> str:
-    lines = [line.strip(" ×╰─▶├│") for line in output.splitlines() if line.strip(" ×╰─▶├│")]
-    return lines[-1][:200] if lines else "no output"
+    # uv draws trees: what is not a letter, digit, quote or bracket at either end is decoration.
+    lines = [re.sub(r"^[^\w'\"`(\[/]+|\s+$", "", line) for line in output.splitlines()]
+    said = [line for line in lines if line]
+    return said[-1][:200] if said else "no output"
