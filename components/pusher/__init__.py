@@ -1,0 +1,1 @@
+"""Pusher: a blessed model becomes a version that servers may load."""
