@@ -160,6 +160,8 @@ def _write(
     for path, expected in sorted(files.items()):
         if path in extra:
             continue
+        if not (source / path).is_file():
+            raise RetryableError(f"{path} vanished during the push", place=str(source), hint="Run the Trainer again.")
         written[path] = staging.add(path, source / path)
         if written[path] != expected:
             raise RetryableError(

@@ -65,7 +65,7 @@ def changes(record: Mapping[str, Any]) -> str:
 def rolled_back(record: Mapping[str, Any]) -> str:
     """Returns the lines of `models rollback`."""
     lines = [
-        f"{record['project']}/{record['model']}: version {record['version']} holds the files of {record['source_version']}",
+        f"{record['project']}/{record['model']} {record['version']}: the files of {record['source_version']} again",
         f"  left {record['left_version']}: {record['reason']}",
         f"  {record['location']}",
     ]

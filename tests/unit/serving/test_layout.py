@@ -29,7 +29,7 @@ def ours(name: str, **more: bool) -> Entry:
         pytest.param("-7", None, id="negative"),
         pytest.param("v0.1", None, id="v0.1"),
         pytest.param("1_000", None, id="a Python number that C++ does not read"),
-        pytest.param("٧", None, id="a digit of another script"),
+        pytest.param("\u0667", None, id="a digit of another script"),
         pytest.param("", None, id="empty"),
         pytest.param(".push-12", None, id="staging"),
     ],

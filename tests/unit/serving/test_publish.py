@@ -151,7 +151,7 @@ def test_a_name_that_would_win_for_ever_stops_the_push_untouched(push: Any, targ
 def test_too_little_space_is_refused_with_the_bytes(make_model: Any, target: Target) -> None:
     """P03: when the free bytes would fall below what must stay free, the error names all three numbers."""
     with pytest.raises(
-        EnvironmentProblem, match="bytes free, .* needed and 1,152,921,504,606,846,976 must stay"
+        EnvironmentProblem, match=r"bytes free, .* needed and 1,152,921,504,606,846,976 must stay"
     ) as caught:
         publish(make_model("a"), target, Provenance(), keep=5, min_free_bytes=1 << 60)
     assert caught.value.exit_code == 5
@@ -181,7 +181,7 @@ def test_a_file_in_place_of_the_directory_is_refused(push: Any, target: Target) 
     """A target that is a file is named as such, and stays."""
     Path(target.location).parent.mkdir(parents=True)
     Path(target.location).write_text("not a directory", encoding="utf-8")
-    with pytest.raises(EnvironmentProblem, match="is a file|Not a directory"):
+    with pytest.raises(EnvironmentProblem, match=r"is a file|Not a directory"):
         push("a")
     assert Path(target.location).read_text(encoding="utf-8") == "not a directory"
 
@@ -253,7 +253,8 @@ def test_a_run_that_is_repeated_after_its_push_does_not_push_twice(push: Any, ta
     """The same model from the same run is pushed once; from another run, or another model, it is pushed again."""
     first = push("a", provenance=Provenance(run_id="r1"))
     again = push("a", at=NOON + 60, provenance=Provenance(run_id="r1"))
-    assert again.reused and again.version == first.version
+    assert again.reused
+    assert again.version == first.version
     assert names(target) == [str(NOON)]
     assert push("b", at=NOON + 60, provenance=Provenance(run_id="r1")).version == NOON + 60
     assert push("a", at=NOON + 90, provenance=Provenance(run_id="r2")).version == NOON + 90
@@ -309,8 +310,9 @@ def test_a_number_made_by_another_program_is_not_overwritten(target: Target) -> 
         (Path(target.location) / "7").mkdir()
         return 7
 
-    with pytest.raises(EnvironmentProblem, match="another program"), store.stage() as staging:
+    with store.stage() as staging:
         staging.add_bytes("saved_model.pb", b"graph")
-        staging.commit(choose, lambda number: b"{}")
+        with pytest.raises(EnvironmentProblem, match="another program"):
+            staging.commit(choose, lambda number: b"{}")
     assert names(target) == ["7"]
     assert os.listdir(Path(target.location) / "7") == []
