@@ -1,0 +1,185 @@
+"""ML Metadata on SQLite and on a real MariaDB: connect, reuse, clean up after a kill, move."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ConfigError, RemoteServiceError
+from pipeline.runners import cache, mlmd
+from pipeline.runners.cache import Entry, Parts
+from pipeline.runners.layout import PipelineRoot
+
+pytestmark = pytest.mark.integration
+
+
+def free_port() -> int:
+    """Returns a loopback port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A MariaDB server of our own on a loopback port, as a `run.metadata` URL."""
+    server = shutil.which("mariadbd") or shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin")
+    installer = shutil.which("mariadb-install-db")
+    client = shutil.which("mariadb")
+    if not (server and installer and client):
+        pytest.skip("no MariaDB here: apt-get install mariadb-server runs this test")
+    base = tmp_path_factory.mktemp("mariadb")
+    data, sock, port = base / "data", base / "s", free_port()
+    as_user = [f"--user={os.environ.get('USER') or 'root'}"] if os.geteuid() == 0 else []
+    subprocess.run([installer, f"--datadir={data}", "--auth-root-authentication-method=normal", *as_user], check=True, capture_output=True)
+    command = [server, "--no-defaults", f"--datadir={data}", f"--socket={sock}", f"--port={port}", "--bind-address=127.0.0.1"]
+    process = subprocess.Popen([*command, f"--pid-file={base / 'pid'}", *as_user], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    setup = "CREATE DATABASE runs; CREATE USER 'bay'@'127.0.0.1' IDENTIFIED BY 'pass word'; GRANT ALL ON runs.* TO 'bay'@'127.0.0.1';"
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            done = subprocess.run([client, f"--socket={sock}", "-uroot", "-e", setup], capture_output=True, check=False)
+            if done.returncode == 0:
+                break
+            assert time.monotonic() < deadline, done.stderr
+            time.sleep(0.3)
+        yield f"mysql://bay@127.0.0.1:{port}/runs"
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@pytest.fixture(params=["sqlite", "mariadb"])
+def metadata(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The setting `run.metadata`, for each kind of store."""
+    if request.param == "sqlite":
+        return "sqlite"
+    monkeypatch.setenv(mlmd.PASSWORD_VARIABLE, "pass word")
+    return str(request.getfixturevalue("mariadb"))
+
+
+def open_lineage(metadata: str, root: PipelineRoot, name: str) -> mlmd.Lineage:
+    """Returns a connected Lineage; the root's folder exists."""
+    root.path.mkdir(parents=True, exist_ok=True)
+    return mlmd.Lineage(mlmd.connection(metadata, root), name, root)
+
+
+def finish_node(lineage: mlmd.Lineage, root: PipelineRoot, name: str, *, state: str) -> tuple[int, int]:
+    """Writes an execution of StatisticsGen with one artifact, as TFX does; returns (execution id, artifact id)."""
+    from ml_metadata.proto import metadata_store_pb2 as pb
+
+    store = lineage.store
+    kind = store.put_execution_type(pb.ExecutionType(name="StatisticsGen"))
+    type_id = store.put_artifact_type(pb.ArtifactType(name="ExampleStatistics"))
+    execution = pb.Execution(type_id=kind, last_known_state=pb.Execution.State.Value(state))
+    uri = root.path / "StatisticsGen" / "statistics" / "1"
+    uri.mkdir(parents=True, exist_ok=True)
+    (uri / "stats").write_text("s", encoding="utf-8")
+    artifact = pb.Artifact(type_id=type_id, uri=str(uri), state=pb.Artifact.LIVE)
+    event = pb.Event(type=pb.Event.OUTPUT)
+    event.path.steps.add().key = "statistics"
+    event.path.steps.add().index = 0
+    context = lineage._ensure("pipeline", name)
+    execution_id, artifact_ids, _ = store.put_execution(execution, [(artifact, event)], [context])
+    return execution_id, artifact_ids[0]
+
+
+def entry_of(root: PipelineRoot, execution_id: int, artifact_id: int) -> Entry:
+    """Returns a cache entry for the node that finish_node wrote."""
+    output = cache.describe(root, artifact_id, str(root.path / "StatisticsGen" / "statistics" / "1"))
+    return Entry("k", "r0", execution_id, "t", Parts({}, {}, {}, ""), {"statistics": [output]})
+
+
+def test_a_reused_node_is_published_for_the_nodes_behind_it(metadata: str, tmp_path: Path) -> None:
+    """A cache hit leaves a CACHED execution of this run whose outputs TFX's own look-up would find."""
+    root, name = PipelineRoot(tmp_path / "root"), f"p-{tmp_path.name}"
+    lineage = open_lineage(metadata, root, name)
+    execution_id, artifact_id = finish_node(lineage, root, name, state="COMPLETE")
+    assert lineage.knows(entry_of(root, execution_id, artifact_id))
+    new = lineage.publish_reused("20240101-000000", "StatisticsGen", execution_id, {}, {"statistics": [artifact_id]})
+    assert new != execution_id
+    assert [item.id for item in lineage.outputs(new)["statistics"]] == [artifact_id]
+    run = lineage.store.get_context_by_type_and_name("pipeline_run", "20240101-000000")
+    assert [item.id for item in lineage.store.get_executions_by_context(run.id)] == [new]
+
+
+def test_what_a_killed_run_left_running_is_failed_and_removed(metadata: str, tmp_path: Path) -> None:
+    """R04: a stale RUNNING execution becomes FAILED and its half-written outputs go."""
+    root, name = PipelineRoot(tmp_path / "root"), f"p-{tmp_path.name}"
+    lineage = open_lineage(metadata, root, name)
+    execution_id, _ = finish_node(lineage, root, name, state="RUNNING")
+    half = root.path / "StatisticsGen" / "statistics" / str(execution_id)
+    half.mkdir(parents=True, exist_ok=True)
+    assert lineage.fail_stale() == 1
+    assert not half.exists()
+    assert lineage.fail_stale() == 0
+
+
+def test_a_copied_project_finds_its_artifacts_where_they_are_now(tmp_path: Path) -> None:
+    """R02: after a copy, the SQLite file's records point into the copy, and the original's stay as they were."""
+    root, name = PipelineRoot(tmp_path / "root"), "p"
+    lineage = open_lineage("sqlite", root, name)
+    lineage.relocate()
+    ids = finish_node(lineage, root, name, state="COMPLETE")
+    del lineage
+    shutil.copytree(root.path, tmp_path / "copy")
+    copy = PipelineRoot(tmp_path / "copy")
+    lineage = open_lineage("sqlite", copy, name)
+    assert lineage.relocate() == 1
+    assert lineage.relocate() == 0
+    assert lineage.knows(entry_of(copy, *ids))
+    assert open_lineage("sqlite", root, name).knows(entry_of(root, *ids))
+
+
+def test_a_lost_database_means_that_nothing_is_known(tmp_path: Path) -> None:
+    """When the metadata file is gone, its entries are not reused."""
+    root = PipelineRoot(tmp_path / "root")
+    lineage = open_lineage("sqlite", root, "p")
+    entry = entry_of(root, *finish_node(lineage, root, "p", state="COMPLETE"))
+    del lineage
+    root.sqlite.unlink()
+    assert not open_lineage("sqlite", root, "p").knows(entry)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["postgres://a@b/c", "mysql://host/db", "mysql://user@host", "mysql://user:secret@host/db", "my.db"],
+    ids=["kind", "no-user", "no-database", "password", "path"],
+)
+def test_a_metadata_setting_that_is_no_store_is_refused(value: str, tmp_path: Path) -> None:
+    """The message shows both forms that work and keeps passwords out of files."""
+    with pytest.raises(ConfigError, match=r"mysql://USER@HOST:PORT/DATABASE"):
+        mlmd.connection(value, PipelineRoot(tmp_path))
+
+
+def test_a_silent_server_is_named_within_seconds(tmp_path: Path) -> None:
+    """Nothing listens: exit 6 with host and port, at once."""
+    started = time.monotonic()
+    with pytest.raises(RemoteServiceError, match=r"127\.0\.0\.1"):
+        open_lineage(f"mysql://u@127.0.0.1:{free_port()}/d", PipelineRoot(tmp_path / "r"), "p")
+    assert time.monotonic() - started < 10
+
+
+def test_a_wrong_password_is_a_refusal_of_the_server(mariadb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's no is exit 6 and tells what to check."""
+    monkeypatch.setenv(mlmd.PASSWORD_VARIABLE, "wrong")
+    with pytest.raises(RemoteServiceError, match="Check user, password, database"):
+        open_lineage(mariadb, PipelineRoot(tmp_path / "r"), "p")
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    """A file that is no SQLite database is exit 5 with its path."""
+    from core.errors import EnvironmentProblem
+
+    root: Any = PipelineRoot(tmp_path)
+    root.sqlite.write_bytes(b"this is not a database" * 100)
+    with pytest.raises(EnvironmentProblem, match="_metadata"):
+        open_lineage("sqlite", root, "p")
