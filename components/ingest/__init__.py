@@ -1,0 +1,1 @@
+"""Ingestion of tables: CSV, Parquet and TFRecord files become splits of tf.Example records."""

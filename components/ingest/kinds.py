@@ -1,0 +1,254 @@
+"""What the cells of a text column look like, counted over all files, and the type that follows.
+
+The rules are made so that a type cannot flip unseen: a column that is mostly numbers but not all is refused with
+the first cell that is not, instead of becoming text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+from components.ingest.rows import Column, Lines
+from core.errors import DataError
+from core.settings.data import ColumnType, CsvSettings
+
+MAX_DIGITS = 18
+# float32 holds every whole number of up to 16,777,216: from nine digits on they are rounded.
+_ROUNDED_DIGITS = 9
+
+
+class Kind(enum.Enum):
+    """What one cell looks like; the value is how messages name it."""
+
+    BLANK = "blank"
+    NON_FINITE = "nan or inf"
+    IDENTIFIER = "digits with a leading zero"
+    LONG = f"a whole number of more than {MAX_DIGITS} digits"
+    INTEGER = "a whole number"
+    FLOAT = "a number with a fraction"
+    OTHER_NOTATION = "a number in another notation"
+    BOOLEAN = "true or false"
+    TEXT = "text"
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """The first cell of a kind: file, 1-based line, and its text."""
+
+    file: str
+    line: int
+    cell: str
+
+
+def patterns(settings: CsvSettings) -> list[tuple[Kind, str]]:
+    """Returns a regular expression for each kind, to be tried in this order on a trimmed cell; the rest is text.
+
+    The expressions mean the same in RE2 (pyarrow) and in Python's `re`.
+    """
+    mark = "[.]" if settings.decimal == "." else ","
+    other = "[.]" if settings.decimal == "," else ","
+    return [
+        (Kind.BLANK, r"^$"),
+        (Kind.NON_FINITE, r"^[+-]?(?i:nan|inf|infinity)$"),
+        (Kind.BOOLEAN, r"^(?i:true|false)$"),
+        (Kind.IDENTIFIER, r"^[+-]?0[0-9]+([.,][0-9]+)?$"),
+        (Kind.LONG, rf"^[+-]?[1-9][0-9]{{{MAX_DIGITS},}}$"),
+        (Kind.INTEGER, r"^[+-]?[0-9]+$"),
+        (Kind.FLOAT, rf"^[+-]?([0-9]+({mark}[0-9]*)?|{mark}[0-9]+)([eE][+-]?[0-9]+)?$"),
+        (Kind.OTHER_NOTATION, rf"^[+-]?([0-9]*{other}[0-9]+|[0-9]{{1,3}}([., '][0-9]{{3}})+([.,][0-9]+)?)$"),
+    ]
+
+
+class ColumnProfile:
+    """Counts the kinds of one column's cells, block by block.
+
+    Args:
+        name: Column name.
+        settings: How the files are written: decimal mark and null tokens.
+    """
+
+    def __init__(self, name: str, settings: CsvSettings) -> None:
+        self.name = name
+        self.counts: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self.first: dict[Kind, Place] = {}
+        self._settings = settings
+        self._patterns = patterns(settings)
+        self._widest_integer = 0
+
+    def observe(self, cells: Any, lines: Lines, file: str) -> None:
+        """Counts a block of cells.
+
+        Args:
+            cells: pyarrow string array; null is missing.
+            lines: int64[cells], 1-based lines.
+            file: Path of the file.
+        """
+        filled = len(cells) - cells.null_count
+        if not filled:
+            return
+        plain = self._plain_kind(cells)
+        if plain is None:
+            self._classify(cells, lines, file)
+            return
+        self.counts[plain] += filled
+        if plain is Kind.INTEGER:
+            self._widest_integer = max(self._widest_integer, _max_bytes(cells))
+        if plain not in self.first:
+            self._remember(plain, cells, lines, file, int(cells.is_valid().index(True).as_py()))
+
+    def decide(self) -> Column | None:
+        """Returns the column with its inferred type; None when it has no value at all.
+
+        Raises:
+            DataError: The cells do not agree on a type; names the first one that disagrees.
+        """
+        count = self.counts
+        total = sum(number for kind, number in count.items() if kind not in (Kind.BLANK, Kind.NON_FINITE))
+        if not total:
+            return None
+        numbers = count[Kind.INTEGER] + count[Kind.FLOAT]
+        if numbers == total:
+            return self._as("float" if count[Kind.FLOAT] else "integer", self._precision_note())
+        if count[Kind.BOOLEAN] == total:
+            return self._as("boolean")
+        if count[Kind.IDENTIFIER]:
+            return self._as("text", self._because(Kind.IDENTIFIER))
+        if count[Kind.OTHER_NOTATION] * 2 > total:
+            raise self._other_notation(total)
+        for wanted, kinds in (("numbers", (Kind.INTEGER, Kind.FLOAT)), ("true or false", (Kind.BOOLEAN,))):
+            if sum(count[kind] for kind in kinds) * 2 > total:
+                raise self._disagreement(wanted, kinds, total)
+        return self._as("text", self._because(Kind.LONG) if count[Kind.LONG] else "")
+
+    def _as(self, type_: ColumnType, note: str = "") -> Column:
+        return Column(self.name, type_, declared=False, note=note)
+
+    def _because(self, kind: Kind) -> str:
+        place = self.first[kind]
+        return f"text because {place.file}:{place.line} holds {kind.value}: {place.cell!r}"
+
+    def _precision_note(self) -> str:
+        if not self.counts[Kind.FLOAT] or self._widest_integer < _ROUNDED_DIGITS:
+            return ""
+        place = self.first[Kind.FLOAT]
+        return (
+            f"float because {place.file}:{place.line} holds {place.cell!r}; its whole numbers of up to "
+            f"{self._widest_integer} digits are rounded to 7: declare text if they are identifiers"
+        )
+
+    def _plain_kind(self, cells: Any) -> Kind | None:
+        """Returns INTEGER or FLOAT when every cell is one without a doubt, by C++ casts alone."""
+        import pyarrow
+        from pyarrow import compute
+
+        if _has_leading_zero(cells) or _max_bytes(cells) > MAX_DIGITS:
+            return None
+        try:
+            compute.cast(cells, pyarrow.int64())
+            return Kind.INTEGER
+        except pyarrow.ArrowInvalid:
+            pass
+        # A block that mixes both counts as fractions only once the column is known to have them: until then
+        # the first fraction's place is wanted.
+        if not self.counts[Kind.FLOAT] or self._settings.decimal != ".":
+            return None
+        try:
+            numbers = compute.cast(cells, pyarrow.float64())
+        except pyarrow.ArrowInvalid:
+            return None
+        return Kind.FLOAT if compute.all(compute.is_finite(numbers)).as_py() else None
+
+    def _classify(self, cells: Any, lines: Lines, file: str) -> None:
+        """Counts a block by its distinct cells."""
+        import numpy as np
+        from pyarrow import compute
+
+        coded = cells.dictionary_encode()
+        trimmed = compute.utf8_trim_whitespace(coded.dictionary)
+        kinds = np.full(len(trimmed), Kind.TEXT, dtype=object)
+        open_ = np.ones(len(trimmed), bool)
+        tokens = compute.is_in(trimmed, value_set=_strings(self._settings.null_tokens)).to_numpy(zero_copy_only=False)
+        kinds[tokens] = Kind.BLANK
+        open_ &= ~tokens
+        for kind, pattern in self._patterns:
+            if not open_.any():
+                break
+            hits = compute.match_substring_regex(trimmed, pattern).to_numpy(zero_copy_only=False) & open_
+            kinds[hits] = kind
+            open_ &= ~hits
+        codes = coded.indices.fill_null(-1).to_numpy()
+        frequency = np.bincount(codes[codes >= 0], minlength=len(kinds))
+        for kind in Kind:
+            chosen = kinds == kind
+            if not chosen.any():
+                continue
+            self.counts[kind] += int(frequency[chosen].sum())
+            if kind is Kind.INTEGER:
+                digits = compute.binary_length(trimmed).to_numpy()[chosen]
+                self._widest_integer = max(self._widest_integer, int(digits.max()))
+            if kind not in self.first:
+                row = int(np.flatnonzero(np.isin(codes, np.flatnonzero(chosen)))[0])
+                self._remember(kind, cells, lines, file, row)
+
+    def _remember(self, kind: Kind, cells: Any, lines: Lines, file: str, row: int) -> None:
+        self.first[kind] = Place(file, int(lines[row]), cells[row].as_py()[:80])
+
+    def _disagreement(self, wanted: str, agreeing: tuple[Kind, ...], total: int) -> DataError:
+        neutral = (Kind.BLANK, Kind.NON_FINITE)
+        odd = {kind: place for kind, place in self.first.items() if kind not in (*agreeing, *neutral)}
+        kind, place = next(iter(odd.items()))
+        others = sum(self.counts[each] for each in odd)
+        number_type = "float" if self.counts[Kind.FLOAT] else "integer"
+        keep = "boolean" if wanted != "numbers" else number_type
+        fix = f"set data.types.{self.name}: text, or {keep} to set such rows aside"
+        if kind is Kind.TEXT:
+            fix = f"if it means 'no value' add it to data.csv.null_tokens; otherwise {fix}"
+        elif kind is Kind.OTHER_NOTATION:
+            fix = f"check data.csv.decimal and thousands separators; otherwise {fix}"
+        return DataError(
+            f"column {self.name!r} holds {wanted} but for {others} of {total} cells; the first is {kind.value}: {place.cell!r}",
+            place=f"{place.file}:{place.line}",
+            hint=fix,
+        )
+
+    def _other_notation(self, total: int) -> DataError:
+        place = self.first[Kind.OTHER_NOTATION]
+        other = "," if self._settings.decimal == "." else "."
+        return DataError(
+            f"column {self.name!r} looks like numbers with another decimal mark or thousands separators, "
+            f"as {place.cell!r} in {self.counts[Kind.OTHER_NOTATION]} of {total} cells",
+            place=f"{place.file}:{place.line}",
+            hint=f"set data.csv.decimal: {other!r}, or data.types.{self.name}: text",
+        )
+
+
+def _strings(values: list[str]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(values, pyarrow.string())
+
+
+def _has_leading_zero(cells: Any) -> bool:
+    """Returns True when a cell begins with a zero and another digit, signs aside."""
+    import numpy as np
+
+    offsets = np.frombuffer(cells.buffers()[1], np.int32)[cells.offset : cells.offset + len(cells) + 1]
+    data = cells.buffers()[2]
+    if data is None or not data.size:
+        return False
+    text = np.frombuffer(data, np.uint8)
+    starts, ends = offsets[:-1].astype(np.int64), offsets[1:]
+    last = len(text) - 1
+    signed = np.isin(text[np.minimum(starts, last)], np.frombuffer(b"+-", np.uint8))
+    starts = starts + signed
+    second = text[np.minimum(starts + 1, last)]
+    zero = (text[np.minimum(starts, last)] == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
+    return bool((zero & (ends - starts >= 2)).any())
+
+
+def _max_bytes(cells: Any) -> int:
+    from pyarrow import compute
+
+    return int(compute.max(compute.binary_length(cells)).as_py() or 0)
