@@ -43,8 +43,8 @@ class Provenance:
         metrics: Metric name to value, on the eval split.
         gates: Gate records, as `core.gates.GateResult.to_dict` writes them.
         optimizer: What the optimizer decided; None when no optimizer ran.
-        host: Fingerprint of the machine that pushed it first.
-        runtime: Versions by name: python, tensorflow, tensorrt (None when absent).
+        host: `core.fingerprint.collect` of the machine that pushed it first: hardware, and the versions of
+            TensorFlow, TensorRT and the rest.
     """
 
     run_id: str = ""
@@ -53,7 +53,6 @@ class Provenance:
     gates: tuple[Mapping[str, Any], ...] = ()
     optimizer: Mapping[str, Any] | None = None
     host: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    runtime: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

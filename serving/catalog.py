@@ -12,6 +12,7 @@ from core.manifest import Manifest
 from serving import history, layout
 from serving.store import Store
 from serving.target import Target
+from serving.verify import flat
 
 # What a version is to a server and to a rollback.
 SERVING = "serving"
@@ -118,7 +119,7 @@ def require_manifest(store: Store, version: int | None) -> Manifest:
 
 
 def differences(before: Manifest, after: Manifest) -> dict[str, Any]:
-    """Returns what changed between two versions: files, metrics, digests, gates, runtime and host.
+    """Returns what changed between two versions: files, metrics, digests, gates and host.
 
     Returns:
         `files` with added, removed, changed (sorted paths); the other keys map a name to
@@ -139,8 +140,7 @@ def differences(before: Manifest, after: Manifest) -> dict[str, Any]:
         "metrics": metrics,
         "digests": _changed(before.provenance.digests, after.provenance.digests),
         "gates": _changed(_gate_status(before), _gate_status(after)),
-        "runtime": _changed(before.provenance.runtime, after.provenance.runtime),
-        "host": _changed(before.provenance.host, after.provenance.host),
+        "host": _changed(flat(before.provenance.host), flat(after.provenance.host)),
     }
 
 

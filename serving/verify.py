@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,21 +61,17 @@ def verify(location: str, manifest: Manifest, found: Mapping[str, FileRecord], h
         location: Where it is.
         manifest: What was pushed.
         found: Fresh digests of what is there.
-        here: Fingerprint of this host, and versions of its runtime.
+        here: `core.fingerprint.collect` of this host.
     """
     pushed = manifest.files
-    then = {**manifest.provenance.host, **manifest.provenance.runtime}
+    then, now = flat(manifest.provenance.host), flat(here)
     return Verification(
         location=location,
         manifest=manifest,
         changed=tuple(sorted(path for path in pushed.keys() & found.keys() if pushed[path] != found[path])),
         missing=tuple(sorted(pushed.keys() - found.keys())),
         unlisted=tuple(sorted(found.keys() - pushed.keys())),
-        host={
-            name: {"pushed": then[name], "here": here.get(name)}
-            for name in sorted(then)
-            if then[name] != here.get(name)
-        },
+        host={name: {"pushed": then[name], "here": now.get(name)} for name in then if then[name] != now.get(name)},
     )
 
 
@@ -89,3 +86,16 @@ def verify_directory(directory: Path, here: Mapping[str, Any]) -> Verification:
         raise DataError("no manifest here: not a version that Forebay pushed", place=str(path))
     manifest = Manifest.parse(path.read_bytes(), str(path))
     return verify(str(directory), manifest, records_of(directory), here)
+
+
+def flat(host: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a host fingerprint as {dotted name: value}, sorted; lists become texts, explanations are left out."""
+    found: dict[str, Any] = {}
+    for name, value in sorted(host.items()):
+        if isinstance(value, Mapping):
+            found.update({f"{name}.{inner}": deeper for inner, deeper in flat(value).items()})
+        elif isinstance(value, list):
+            found[name] = "; ".join(json.dumps(item, sort_keys=True) for item in value)
+        elif name not in ("reason", "format_version"):
+            found[name] = value
+    return found

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core import fingerprint
 from core.errors import ConfigError
 from core.manifest import Provenance
-from serving import host
 from serving.publish import Published, publish
 from serving.smoke import smoke_test
 from serving.target import Target
@@ -103,8 +103,7 @@ def provenance(spec: PushSpec, verdict: Mapping[str, Any]) -> Provenance:
         metrics=verdict.get("metrics", {}),
         gates=tuple(verdict.get("gates", ())),
         optimizer=None,
-        host=host.fingerprint(),
-        runtime=host.runtime(),
+        host=fingerprint.collect(),
     )
 
 

@@ -164,12 +164,13 @@ def verify(
 
 
 def _verification(serving: ServingSettings, model: str, version: int | None) -> Verification:
+    from core import fingerprint
     from core.manifest import MANIFEST_FILE
-    from serving import catalog, host
+    from serving import catalog
     from serving.verify import verify as compare
     from serving.verify import verify_directory
 
-    here = {**host.fingerprint(), **host.runtime()}
+    here = fingerprint.collect()
     directory = Path(model)
     if version is None and (directory / MANIFEST_FILE).is_file():
         return verify_directory(directory, here)

@@ -38,8 +38,7 @@ def version(record: Mapping[str, Any]) -> str:
     lines += [f"  {'digest':<10} {name} {digest[:16]}" for name, digest in sorted(manifest["digests"].items())]
     lines += [f"  {'metric':<10} {name} {_number(value)}" for name, value in sorted(manifest["metrics"].items())]
     lines += [f"  {'gate':<10} {gate.get('name')}: {gate.get('status')}" for gate in manifest["gates"]]
-    runtime = ", ".join(f"{name} {found or 'absent'}" for name, found in sorted(manifest["runtime"].items()))
-    lines += [f"  runtime    {runtime}"] if runtime else []
+    lines += [f"  host       {_host(manifest['host'])}"] if manifest["host"] else []
     lines.append(f"  optimizer  {manifest['optimizer'] or 'none'}")
     files = sorted(manifest["files"].items())
     for path, entry in files[:_MOST_FILES]:
@@ -53,7 +52,7 @@ def changes(record: Mapping[str, Any]) -> str:
     """Returns the lines of `models diff`."""
     lines = [f"{record['project']}/{record['model']}: {record['before']} -> {record['after']}"]
     lines.append("  the model is the same" if record["same_model"] else "  the model differs")
-    for group in ("metrics", "gates", "digests", "runtime", "host"):
+    for group in ("metrics", "gates", "digests", "host"):
         for name, pair in record[group].items():
             delta = f" ({pair['delta']:+.4f})" if "delta" in pair else ""
             lines.append(f"  {group:<8} {name}: {_short(pair['before'])} -> {_short(pair['after'])}{delta}")
@@ -103,6 +102,14 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return [
         "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     ]
+
+
+def _host(host: Mapping[str, Any]) -> str:
+    gpus = [gpu["name"] for gpu in host["gpus"]] or ["no GPU"]
+    tensorrt = host["tensorrt"]["version"] or "absent"
+    return ", ".join(
+        [host["cpu"]["model"], *gpus, f"TensorFlow {host['versions']['tensorflow']}", f"TensorRT {tensorrt}"]
+    )
 
 
 def _origin(row: Mapping[str, Any]) -> str:

@@ -30,8 +30,7 @@ PUSHED = Manifest(
         metrics={"auc": 0.93},
         gates=({"name": "model.auc", "status": "passed"},),
         optimizer=None,
-        host={"cpu": "x", "gpus": []},
-        runtime={"tensorflow": "2.16.2", "tensorrt": None},
+        host={"cpu": {"model": "x"}, "gpus": [], "versions": {"tensorflow": "2.16.2"}},
     ),
 )
 ROLLED_BACK = dataclasses.replace(
@@ -52,7 +51,7 @@ def test_the_written_form_has_the_agreed_keys() -> None:
     record = json.loads(ROLLED_BACK.to_json())
     assert set(record) == {
         "format_version", "project", "model", "version", "pushed_at", "pushed_by", "files", "run_id", "digests",
-        "metrics", "gates", "optimizer", "host", "runtime", "rollback", "source_version", "model_digest",
+        "metrics", "gates", "optimizer", "host", "rollback", "source_version", "model_digest",
     }  # fmt: skip
     assert record["optimizer"] is None
     assert record["source_version"] == 1799999000

@@ -97,7 +97,7 @@ def test_differences_name_files_metrics_digests_and_gates(push: Any) -> None:
             metrics={"auc": 0.92, "loss": 0.3},
             digests={"data": "d2", "code": "c"},
             gates=({"name": "model.auc", "status": "failed"},),
-            runtime={"tensorflow": "2.16.2"},
+            host={"versions": {"tensorflow": "2.16.2"}, "gpus": []},
         ),
     ).manifest
     found = differences(before, after)
@@ -110,8 +110,10 @@ def test_differences_name_files_metrics_digests_and_gates(push: Any) -> None:
     assert found["metrics"] == {"auc": {"before": 0.9, "after": 0.92, "delta": pytest.approx(0.02)}}
     assert found["digests"] == {"data": {"before": "d1", "after": "d2"}}
     assert found["gates"] == {"model.auc": {"before": "passed", "after": "failed"}}
-    assert found["runtime"] == {"tensorflow": {"before": None, "after": "2.16.2"}}
-    assert found["host"] == {}
+    assert found["host"] == {
+        "gpus": {"before": None, "after": ""},
+        "versions.tensorflow": {"before": None, "after": "2.16.2"},
+    }
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core import fingerprint
 from core.errors import DataError
 from core.manifest import Provenance
 from serving.verify import verify_directory
@@ -16,8 +17,8 @@ pytestmark = pytest.mark.unit
 
 def test_an_untouched_version_is_intact(push: Any) -> None:
     """Right after a push nothing differs, neither files nor host."""
-    provenance = Provenance(host={"cpu": "x"}, runtime={"tensorflow": "2.16.2"})
-    result = verify_directory(Path(push(provenance=provenance).location), {"cpu": "x", "tensorflow": "2.16.2"})
+    host = fingerprint.collect()
+    result = verify_directory(Path(push(provenance=Provenance(host=host)).location), host)
     assert result.is_intact
     assert result.host == {}
 
@@ -42,13 +43,13 @@ def test_each_kind_of_damage_is_named(push: Any, kind: str) -> None:
 
 def test_another_host_is_reported_and_is_no_damage(push: Any) -> None:
     """A version made on another CPU and TensorFlow is intact, and both differences are named with both values."""
-    provenance = Provenance(host={"cpu": "x", "gpus": ["A10"]}, runtime={"tensorflow": "2.16.2", "python": "3.10.1"})
-    here = {"cpu": "x", "gpus": [], "tensorflow": None, "python": "3.10.1"}
-    result = verify_directory(Path(push(provenance=provenance).location), here)
+    host = {"gpus": [{"name": "A10"}], "versions": {"tensorflow": "2.16.2"}, "tensorrt": {"reason": ""}}
+    here = {"gpus": [], "versions": {"tensorflow": None}, "tensorrt": {"reason": "not found"}, "new": 1}
+    result = verify_directory(Path(push(provenance=Provenance(host=host)).location), here)
     assert result.is_intact
     assert result.host == {
-        "gpus": {"pushed": ["A10"], "here": []},
-        "tensorflow": {"pushed": "2.16.2", "here": None},
+        "gpus": {"pushed": '{"name": "A10"}', "here": ""},
+        "versions.tensorflow": {"pushed": "2.16.2", "here": None},
     }
 
 
