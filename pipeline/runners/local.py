@@ -283,7 +283,7 @@ class _Run:
             raise NodeRefusedError(refusal)
         pushed = stage.publication(outputs)
         if pushed:
-            self.record.pushed = {**pushed, "reused": record.state == records.CACHED}
+            self.record.pushed = {**pushed, "reused": pushed["reused"] or record.state == records.CACHED}
 
     def _finish(self, state: str, exit_code: int, error: dict[str, Any] | None = None) -> None:
         self.record.state, self.record.exit_code, self.record.error = state, exit_code, error

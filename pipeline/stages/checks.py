@@ -20,11 +20,14 @@ def check(settings: Settings) -> None:
     """Refuses settings that name what is not there.
 
     Raises:
-        ConfigError: The schema file, a column or the user code does not exist; names the nearest that does.
+        ConfigError: The schema file, a column or the user code does not exist (names the nearest that does), or the
+            serving root is of a kind that cannot be pushed to.
         DataError: There is no input data.
     """
     from components.ingest import sources
+    from serving.target import is_s3
 
+    is_s3(settings.serving.root)
     _check_user_code(settings.user_code)
     columns = _schema_columns(settings.schema_.path)
     _check_columns(settings, columns)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ConfigError
+from core.gates import GateResult, blocking
 from pipeline.stages.stage import Channels, RunFacts, Stage, dump
 
 if TYPE_CHECKING:
@@ -62,11 +63,25 @@ def _build_evaluator(settings: Settings, facts: RunFacts, channels: Channels) ->
     )
 
 
+def _verdict(outputs: Mapping[str, str]) -> dict[str, Any]:
+    verdict: dict[str, Any] = json.loads((Path(outputs["evaluation"]) / "verdict.json").read_text(encoding="utf-8"))
+    return verdict
+
+
 def _summary(outputs: Mapping[str, str]) -> str:
-    verdict = json.loads((Path(outputs["evaluation"]) / "verdict.json").read_text(encoding="utf-8"))
+    verdict = _verdict(outputs)
     name, value = next(iter(verdict["metrics"].items()), ("", None))
     measured = f"{name} {value:.4f}, " if isinstance(value, float) else ""
     return measured + ("blessed" if verdict["blessed"] else "not blessed")
+
+
+def _refusal(outputs: Mapping[str, str]) -> str:
+    verdict = _verdict(outputs)
+    if verdict["blessed"]:
+        return ""
+    stopping = blocking(GateResult.from_dict(gate) for gate in verdict["gates"])
+    more = f"; and {len(stopping) - 1} more" if len(stopping) > 1 else ""
+    return f"the model is not blessed: {stopping[0].reason}{more}" if stopping else "the model is not blessed"
 
 
 BLESSED_MODEL = Stage(
@@ -89,4 +104,5 @@ EVALUATOR = Stage(
     code=("components.evaluator.executor",),
     facts=("accept_new_baseline",),
     summary=_summary,
+    refusal=_refusal,
 )

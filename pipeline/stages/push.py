@@ -43,6 +43,45 @@ def _build(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
     )
 
 
+def _receipt(outputs: Mapping[str, str]) -> dict[str, Any]:
+    from components.pusher import receipt
+
+    return receipt.read(outputs["pushed_model"])
+
+
+def _still_good(settings: Settings, outputs: Mapping[str, str]) -> str:
+    """A push may stand while its version is there and no other run has pushed another model since.
+
+    Rollbacks do not count: a repeated run must not undo what an operator did in the night.
+    """
+    from components.pusher import receipt
+    from serving import history
+    from serving.stores import open_store
+    from serving.target import Target, is_s3
+
+    pushed = _receipt(outputs)
+    gone = receipt.why_gone(pushed)
+    if gone or is_s3(settings.serving.root):
+        return gone
+    store = open_store(Target(settings.serving.root, settings.project, settings.recipe))
+    by_runs = [manifest for manifest in history.manifests(store) if manifest.pushed_by == "run"]
+    newest = max(by_runs, key=lambda manifest: manifest.version, default=None)
+    if newest is not None and newest.model_digest != pushed["model_digest"]:
+        return f"another run has pushed version {newest.version} since"
+    return ""
+
+
+def _summary(outputs: Mapping[str, str]) -> str:
+    pushed = _receipt(outputs)
+    return f"version {pushed['version']}" if pushed["pushed"] else str(pushed["reason"])
+
+
+def _publication(outputs: Mapping[str, str]) -> Mapping[str, Any]:
+    pushed = _receipt(outputs)
+    keys = ("version", "path", "reused", "warnings")
+    return {key: pushed[key] for key in keys} if pushed["pushed"] else {}
+
+
 STAGE = Stage(
     id="Pusher",
     inputs={
@@ -54,4 +93,7 @@ STAGE = Stage(
     build=_build,
     settings=_settings,
     code=("components.pusher.executor",),
+    summary=_summary,
+    publication=_publication,
+    still_good=_still_good,
 )

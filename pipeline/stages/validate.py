@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.files import sha256_file
+from core.gates import GateResult, Status, blocking
 from pipeline.stages.stage import Channels, RunFacts, Stage, dump
 
 if TYPE_CHECKING:
@@ -49,16 +50,28 @@ def _build_gate(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
         statistics=channels["statistics"],
         schema=channels["schema"],
         baseline_statistics=channels["baseline_statistics"],
+        examples=channels["examples"],
         spec=json.dumps({"data_gate": dump(settings.data_gate)}, sort_keys=True),
     )
 
 
+def _report(outputs: Mapping[str, str]) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((Path(outputs["gate_report"]) / "report.json").read_text(encoding="utf-8"))
+    return report
+
+
 def _gate_summary(outputs: Mapping[str, str]) -> str:
-    report = json.loads((Path(outputs["gate_report"]) / "report.json").read_text(encoding="utf-8"))
-    failed = [gate for gate in report["gates"] if gate["status"] == "failed"]
-    blocking = sum(gate["severity"] == "block" for gate in failed)
-    passed = sum(gate["status"] == "passed" for gate in report["gates"])
-    return f"{passed} checks passed, {len(failed) - blocking} warned, {blocking} blocked"
+    gates = [GateResult.from_dict(gate) for gate in _report(outputs)["gates"]]
+    blocked = len(blocking(gates))
+    warned = sum(gate.status is Status.FAILED and not gate.blocks for gate in gates)
+    passed = sum(gate.status is Status.PASSED for gate in gates)
+    return f"{passed} checks passed, {warned} warned, {blocked} blocked"
+
+
+def _gate_refusal(outputs: Mapping[str, str]) -> str:
+    from components.data_gate.report import refusal_line
+
+    return refusal_line(_report(outputs))
 
 
 STATISTICS = Stage(id="StatisticsGen", inputs={"examples": "ExampleGen.examples"}, build=_build_statistics)
@@ -84,9 +97,11 @@ DATA_GATE = Stage(
         "statistics": "StatisticsGen.statistics",
         "schema": "ImportSchemaGen.schema",
         "baseline_statistics": "latest_accepted_statistics_resolver.statistics",
+        "examples": "ExampleGen.examples",
     },
     build=_build_gate,
     settings=lambda settings: {"data_gate": dump(settings.data_gate)},
     code=("components.data_gate.executor",),
     summary=_gate_summary,
+    refusal=_gate_refusal,
 )

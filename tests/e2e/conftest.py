@@ -1,0 +1,117 @@
+"""Whole runs of the command, on the real taxi table, in folders of their own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@dataclasses.dataclass
+class Workplace:
+    """A folder with its own data, schema, run root and serving root."""
+
+    path: Path
+
+    @property
+    def csv(self) -> Path:
+        """The input file."""
+        return self.path / "trips.csv"
+
+    @property
+    def root(self) -> Path:
+        """The pipeline's root."""
+        return self.path / "runs" / "forebay.taxi"
+
+    def arguments(self, *extra: str) -> list[str]:
+        """Returns `forebay run` with paths relative to this folder, and bounds that a few training steps can meet."""
+        sets = {
+            "run.root": "runs",
+            "serving.root": "serving",
+            "data.path": self.csv.name,
+            "schema.path": PROJECT / "data" / "schemas" / "taxi.pbtxt",
+            "training.steps": 60,
+            "evaluate.thresholds": "{auc: {min: 0.6, max_drop: 0.5}, binary_accuracy: {min: 0.6}}",
+            "evaluate.slices": "[payment_type]",
+        }
+        flags = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
+        return ["run", "-c", str(PROJECT / "configs" / "taxi.yaml"), *flags, *extra]
+
+    def command(self, *arguments: str) -> list[str]:
+        """Returns the argv of a `forebay` call."""
+        return [sys.executable, "-m", "pipeline.cli.main", *arguments]
+
+    def start(self, *extra: str) -> subprocess.Popen[str]:
+        """Starts a run and returns its process."""
+        return subprocess.Popen(
+            self.command(*self.arguments(*extra)),
+            cwd=self.path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, *arguments: str, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
+        """Runs a `forebay` call to its end."""
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+        )
+
+    def run(self, *extra: str) -> subprocess.CompletedProcess[str]:
+        """Runs the pipeline to its end."""
+        return self.call(*self.arguments(*extra))
+
+    def latest(self) -> dict[str, Any]:
+        """Returns the record of the newest run."""
+        runs = sorted((self.root / "_runs").glob("*/run.json"))
+        record: dict[str, Any] = json.loads(runs[-1].read_text(encoding="utf-8"))
+        return record
+
+    def states(self) -> dict[str, str]:
+        """Returns {node id: state} of the newest run, without the look-ups that happen in every run."""
+        nodes = self.latest()["nodes"]
+        return {node["id"]: node["state"] for node in nodes if not node["id"].endswith("_resolver")}
+
+    def versions(self) -> list[str]:
+        """Returns every name in the model's serving directory."""
+        base = self.path / "serving" / "forebay" / "taxi"
+        return sorted(os.listdir(base)) if base.is_dir() else []
+
+
+def environment() -> dict[str, str]:
+    """Returns the environment of a `forebay` call: the project on the path, TensorFlow quiet."""
+    return {**os.environ, "PYTHONPATH": str(PROJECT), "TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+def new_workplace(path: Path) -> Workplace:
+    """Returns a folder that holds a copy of the taxi table from the tfx package."""
+    package = find_spec("tfx")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    source = Path(package.submodule_search_locations[0]) / "examples/chicago_taxi_pipeline/data/simple/data.csv"
+    place = Workplace(path)
+    place.csv.write_bytes(source.read_bytes())
+    return place
+
+
+@pytest.fixture(scope="session")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workplace, subprocess.CompletedProcess[str]]:
+    """A workplace after one successful run, shared by the tests that only look at it or reuse from it."""
+    place = new_workplace(tmp_path_factory.mktemp("é first run"))
+    return place, place.run()
