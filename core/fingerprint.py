@@ -85,7 +85,7 @@ def cpu_model() -> str:
 
 
 def usable_cores() -> float:
-    """Returns how many cores this process may use: its affinity, cut by a container's quota, which may be a fraction."""
+    """Returns how many cores this process may use: its affinity, cut by a container's quota (maybe a fraction)."""
     cores = float(len(os.sched_getaffinity(0)))
     quota = _first_line("cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit() and quota[1].isdigit():

@@ -24,9 +24,10 @@ for name in ("bz2", "ctypes", "lzma", "sqlite3", "ssl", "zlib"):
         __import__(name)
     except ImportError:
         missing.append(name)
+base = os.path.join(sys.base_prefix, "bin", "python%d.%d" % sys.version_info[:2])
 headers = os.path.isfile(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
 print(json.dumps({
-    "path": getattr(sys, "_base_executable", None) or sys.executable,
+    "path": base if os.path.exists(base) else os.path.realpath(sys.executable),
     "series": list(sys.version_info[:2]),
     "version": platform.python_version(),
     "implementation": sys.implementation.name,

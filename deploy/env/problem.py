@@ -15,9 +15,10 @@ from core.errors import EnvironmentProblem
 NEEDED_GIB = 4.5
 _GIB = 1 << 30
 _NETWORK_SIGNS = re.compile(
-    r"error sending request|dns error|failed to lookup address|connection (refused|reset|timed out)"
-    r"|network is unreachable|temporary failure in name resolution|no route to host|operation timed out|failed to fetch|max retries exceeded"
-    r"|newconnectionerror|could not find a version that satisfies|network connectivity is disabled",
+    "error sending request|dns error|failed to lookup address|connection (refused|reset|timed out)"
+    "|network is unreachable|temporary failure in name resolution|no route to host|operation timed out"
+    "|failed to fetch|max retries exceeded|newconnectionerror|could not find a version that satisfies"
+    "|network connectivity is disabled",
     re.IGNORECASE,
 )
 

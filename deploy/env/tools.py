@@ -75,7 +75,8 @@ def install_compiler(root: Path, uv: str, python: str, log: Path) -> dict[str, s
             encoding="utf-8",
         )
         script.chmod(0o755)
-    return {"CC": "forebay-cc", "CXX": "forebay-cxx", "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    path = f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {"CC": "forebay-cc", "CXX": "forebay-cxx", "PATH": path, "ZIG_GLOBAL_CACHE_DIR": str(target / "cache")}
 
 
 def _install_uv(root: Path, log: Path) -> str:

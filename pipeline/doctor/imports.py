@@ -61,18 +61,15 @@ def check_bytecode(packages: Iterable[str] = _SLOW) -> list[Finding]:
 
 
 def check_keras() -> list[Finding]:
-    """Returns whether the environment would pull TensorFlow to Keras 3, which our training code does not run on."""
+    """Returns whether the environment asks TensorFlow for Keras 3, which does not train under several workers."""
     value = os.environ.get("TF_USE_LEGACY_KERAS")
     name = "TF_USE_LEGACY_KERAS"
     if value is None:
         return [Finding(_AREA, name, Level.OK, "not set; forebay sets it", "1")]
     if value.strip().lower() in ("1", "true"):
         return [Finding(_AREA, name, Level.OK, value, "1")]
-    return [
-        Finding(
-            _AREA, name, Level.BLOCKER, repr(value), "1", f"unset {name}: Keras 3 cannot train under several workers"
-        )
-    ]
+    fix = f"unset {name}: forebay overrides it, other programs in this shell would get Keras 3"
+    return [Finding(_AREA, name, Level.NOTE, repr(value), "1", fix)]
 
 
 def _provides(entry: Path, name: str) -> bool:
@@ -105,7 +102,7 @@ def _distribution_of(entry: Path, name: str) -> str:
     for record in sorted(entry.glob("*.dist-info/RECORD")):
         with open(record, encoding="utf-8", errors="replace") as stream:
             if any(line.startswith((f"{name}/", f"{name}.py,")) for line in stream):
-                return record.parent.name.rpartition("-")[0]
+                return record.parent.name.removesuffix(".dist-info").rpartition("-")[0]
     return ""
 
 
