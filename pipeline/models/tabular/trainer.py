@@ -1,0 +1,108 @@
+"""`run_fn` of the tabular recipe: what TFX's Trainer calls."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+from pipeline.models.tabular import features as names
+from pipeline.models.tabular import network, signatures
+from pipeline.training import export, legacy_keras, loop, records
+from pipeline.training.steps import plan_steps
+from pipeline.training.tensorboard import EventLog
+
+_log = logging.getLogger("forebay.training")
+# Rows that the exported model has to answer as the trained one does.
+_VERIFIED_ROWS = 8
+
+
+def run_fn(fn_args: Any) -> None:
+    """Trains the network on Transform's output and exports it with its four signatures.
+
+    Args:
+        fn_args: TFX's FnArgs: train_files, eval_files, transform_output, serving_model_dir, model_run_dir and
+            custom_config (`settings`, see `features.read_settings`).
+
+    Raises:
+        ConfigError: The settings ask for something impossible, such as zero steps.
+        DataError: A split is empty, or has rows without a label.
+        RefusedError: The loss is not finite, or the exported model does not answer as the trained one does.
+    """
+    legacy_keras.install()
+    settings = names.read_settings(fn_args.custom_config)
+    training = settings.training
+    transform = tft.TFTransformOutput(fn_args.transform_output)
+    inputs = names.model_inputs(settings.features, _vocabulary_sizes(transform, settings))
+    spec = {name: transform.transformed_feature_spec()[name] for name in [*inputs.names(), settings.label.name]}
+    train = records.read_split(fn_args.train_files, spec, settings.label.name, "train")
+    held_out = records.read_split(fn_args.eval_files, spec, settings.label.name, "eval")
+    plan = plan_steps(
+        train_examples=train.count,
+        eval_examples=held_out.count,
+        batch_size=training.batch_size,
+        epochs=training.epochs,
+        train_steps=training.steps,
+        eval_steps=training.eval_steps,
+    )
+    strategy = loop.strategy_for(training.strategy)
+    with strategy.scope():
+        model = network.build(inputs, settings.network, training.seed)
+        optimizer = tf.keras.optimizers.Adam(training.learning_rate)
+    _log.info(
+        "%d train and %d eval examples, %d parameters, %d steps of %d examples",
+        train.count, held_out.count, model.count_params(), plan.train_steps, plan.batch_size,
+    )  # fmt: skip
+    events = EventLog(fn_args.model_run_dir if training.tensorboard else None)
+    for epoch in loop.train(
+        model, optimizer, records.training_batches(train, plan.batch_size, training.seed), plan, _loss, strategy
+    ):
+        events.epoch(epoch)
+    measures = loop.evaluate(
+        model,
+        records.evaluation_batches(held_out, plan.batch_size),
+        plan.eval_steps,
+        {"loss": _loss, "accuracy": _accuracy},
+    )
+    events.evaluation(plan.train_steps, measures)
+    _log.info("eval: loss %.4f, accuracy %.4f", measures["loss"], measures["accuracy"])
+    _export(signatures.ServingModule(model, transform, inputs, settings.features, settings.label), held_out, fn_args)
+
+
+def _vocabulary_sizes(transform: tft.TFTransformOutput, settings: names.TabularSettings) -> dict[str, int]:
+    """Returns the number of values that Transform learned for each column with a vocabulary."""
+    return {
+        column: transform.vocabulary_size_by_name(names.vocabulary_name(column))
+        for column, kind in settings.features.categorical.items()
+        if kind.top_k is not None
+    }
+
+
+def _loss(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """Returns the cross entropy of each example, float32[batch]."""
+    return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=tf.reshape(logits, [-1]))
+
+
+def _accuracy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """Returns 1 for each example whose more likely class is its label, float32[batch]."""
+    return tf.cast(tf.equal(tf.cast(tf.reshape(logits, [-1]) >= 0.0, labels.dtype), labels), tf.float32)
+
+
+def _export(module: signatures.ServingModule, held_out: records.Split, fn_args: Any) -> None:
+    """Saves the model and makes sure that the saved one answers a few held-out rows as the trained one does."""
+    started = time.monotonic()
+    functions = module.signatures()
+    export.save(module, fn_args.serving_model_dir, functions)
+    rows = _first_rows(held_out)
+    expected = {name: value.numpy() for name, value in module.dense(rows).items()}
+    export.verify(fn_args.serving_model_dir, "dense", {name: value.numpy() for name, value in rows.items()}, expected)
+    _log.info("exported and verified in %.1f s: %s", time.monotonic() - started, fn_args.serving_model_dir)
+
+
+def _first_rows(split: records.Split) -> Mapping[str, tf.Tensor]:
+    """Returns the features of the first few examples of a split, {name: [rows]}."""
+    return next(iter(records.evaluation_batches(split, _VERIFIED_ROWS)))[0]
