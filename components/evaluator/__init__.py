@@ -1,0 +1,1 @@
+"""Evaluator: metrics of a model on held-out examples, by slice, and the verdict on them."""
