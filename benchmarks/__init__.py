@@ -1,0 +1,1 @@
+"""Side-by-side measurements. Each script alternates both sides in one run and prints ratios."""
