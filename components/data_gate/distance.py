@@ -75,7 +75,8 @@ def measure(feature: str, left: Dataset, right: Dataset) -> Distance:
     first, second = sides[0][1], sides[1][1]
     if isinstance(first, Histogram) and isinstance(second, Histogram):
         return Distance(metric, jensen_shannon(*rebin(first, second)), presence, "", "", *records)
-    assert isinstance(first, dict) and isinstance(second, dict)
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
     value, at = l_infinity(first, second)
     return Distance(metric, value, presence, "", at, *records)
 

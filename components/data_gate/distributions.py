@@ -115,8 +115,8 @@ def jensen_shannon(left: Sequence[float], right: Sequence[float]) -> float:
         right: Counts by bin, as many, not all zero.
     """
     left_total, right_total = math.fsum(left), math.fsum(right)
-    terms = []
-    for left_count, right_count in zip(left, right):
+    terms: list[float] = []
+    for left_count, right_count in zip(left, right, strict=True):
         p, q = left_count / left_total, right_count / right_total
         middle = (p + q) / 2
         terms.extend(share * math.log2(share / middle) / 2 for share in (p, q) if share > 0)

@@ -123,6 +123,7 @@ def _sentence(feature: str, comparison: Comparison, distance: Distance, limit: f
         rows = f"{now.filled(feature)} rows against {reference.filled(feature)}"
         measured = f"{metric} distance {distance.of_values:.3g}{where}"
     else:
-        rows = f"filled in {now.filled(feature)} of {now.examples} rows against {reference.filled(feature)} of {reference.examples}"
+        before = f"{reference.filled(feature)} of {reference.examples}"
+        rows = f"filled in {now.filled(feature)} of {now.examples} rows against {before}"
         measured = f"{metric} distance of its presence {distance.of_presence:.3g}"
     return f"{feature}: {measured} from {comparison.reference_name}, limit {limit:g} ({comparison.scope}, {rows})"

@@ -22,7 +22,7 @@ _TRAIN = "train"
 class Executor(base_executor.BaseExecutor):
     """Writes `anomalies` and `gate_report`; a refusal is recorded, never raised."""
 
-    def Do(
+    def Do(  # noqa: N802 (TFX's name)
         self, input_dict: dict[str, list[Any]], output_dict: dict[str, list[Any]], exec_properties: dict[str, Any]
     ) -> None:
         """Judges the data.

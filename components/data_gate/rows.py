@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 _BATCH = 4096
 
@@ -41,7 +42,7 @@ class RowCounter:
         return total
 
 
-def _any_outside(values: object, low: float, high: float) -> object:
+def _any_outside(values: Any, low: float, high: float) -> Any:
     """Returns bool[batch]: whether any value of a ragged row is outside the range or not finite."""
     import tensorflow as tf
 

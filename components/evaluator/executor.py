@@ -22,7 +22,7 @@ _EVAL = "eval"
 class Executor(base_executor.BaseExecutor):
     """Writes `evaluation` and `blessing`; a refusal is recorded, never raised."""
 
-    def Do(
+    def Do(  # noqa: N802 (TFX's name)
         self, input_dict: dict[str, list[Any]], output_dict: dict[str, list[Any]], exec_properties: dict[str, Any]
     ) -> None:
         """Measures and judges the candidate.

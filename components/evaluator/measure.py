@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.evaluator.measures import Measures, SliceMeasures
 from components.evaluator.served_model import UNLABELLED, ContractError, ServedModel
-from components.evaluator.slices import Slicer, slice_name
+from components.evaluator.slices import Slicer
 from components.evaluator.totals import Totals
 
 if TYPE_CHECKING:
@@ -15,56 +15,6 @@ if TYPE_CHECKING:
 
 # Examples per step: large enough that a step's fixed cost does not show, small enough for images.
 _BATCH = 512
-
-
-@dataclasses.dataclass(frozen=True)
-class SliceMeasures:
-    """What was measured on one slice.
-
-    Attributes:
-        column: Slicing column; None for the whole split.
-        value: Value of the column; None for the whole split.
-        examples: Number of examples.
-        not_finite: Examples for which the candidate predicted NaN or an infinity.
-        candidate: {metric: value}; NaN where undefined.
-        baseline: The same of the baseline; None without one.
-    """
-
-    column: str | None
-    value: str | int | float | None
-    examples: int
-    not_finite: int
-    candidate: dict[str, float]
-    baseline: dict[str, float] | None
-
-    @property
-    def name(self) -> str:
-        """`overall` or `column=value`."""
-        return slice_name(self.column, self.value)
-
-
-@dataclasses.dataclass(frozen=True)
-class Measures:
-    """What one pass measured.
-
-    Attributes:
-        slices: By slice; the whole split first.
-        lowest: Smallest finite prediction of the candidate; infinity when there is none.
-        highest: Largest finite prediction; minus infinity when there is none.
-        unlabelled: Examples that were left out because they have no label.
-        baseline_problem: Why a baseline that was given could not be measured; empty when it was or none was given.
-    """
-
-    slices: list[SliceMeasures]
-    lowest: float
-    highest: float
-    unlabelled: int = 0
-    baseline_problem: str = ""
-
-    @property
-    def overall(self) -> SliceMeasures:
-        """The whole split."""
-        return self.slices[0]
 
 
 def measure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,10 @@ from core.errors import ConfigError
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0 import schema_pb2
 
-OVERALL = "overall"
 # More values than this are not groups of examples that a person compares; each also costs 160 KB of totals.
 MOST_VALUES = 1000
 
-Indices = npt.NDArray[np.int64]
+Indices: TypeAlias = "npt.NDArray[np.int64]"
 
 
 class Slicer:
@@ -90,11 +89,6 @@ class Slicer:
             self._numbers[key] = len(self.keys)
             self.keys.append(key)
         return self._numbers[key]
-
-
-def slice_name(column: str | None, value: Any) -> str:
-    """Returns a slice's name, `overall` or `column=value`."""
-    return OVERALL if column is None else f"{column}={value}"
 
 
 def domain_values(feature: schema_pb2.Feature, schema: schema_pb2.Schema) -> list[Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.evaluator.measure import Measures
+from components.evaluator.measures import OVERALL, Measures
 from core.gates import GateResult, Status, blocking
 
 FORMAT_VERSION = 1
@@ -65,7 +65,10 @@ def render_table(gates: Sequence[GateResult], collapse: bool = False) -> str:
         span = f"{min(values):.4f} to {max(values):.4f}" if len(group) > 1 else _text(values[0])
         rows.append((metric, f"{column}: {len(group)} of its values", span, "", _limit(kind, group[0].bound), "passed"))
     widths = [max(len(row[index]) for row in (_HEADER, *rows)) for index in range(len(_HEADER))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (_HEADER, *rows)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (_HEADER, *rows)
+    ]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
@@ -86,22 +89,27 @@ def _row(gate: GateResult) -> tuple[str, ...]:
     verdict = gate.status.value + ("" if gate.blocks or gate.status is Status.PASSED else " (warning)")
     details = gate.details
     if "metric" not in details:
-        return (gate.name.partition(".")[2], "overall", _text(gate.observed), "", "", f"{verdict}: {gate.reason}")
+        return (gate.name.partition(".")[2], OVERALL, "", "", "", f"{verdict}: {gate.reason}")
     explained = (
         verdict if gate.status in (Status.PASSED, Status.FAILED) else f"{verdict}: {gate.reason.partition(': ')[2]}"
     )
     limit = _limit(details["kind"], gate.bound)
-    return (details["metric"], details["slice"], _text(details["value"]), _text(details["baseline"]), limit, explained)
+    return (
+        details["metric"],
+        details["slice"] or OVERALL,
+        _text(details["value"]),
+        _text(details["baseline"]),
+        limit,
+        explained,
+    )
 
 
 def _limit(kind: str, bound: float | str | None) -> str:
     return _LIMITS[kind].format(bound)
 
 
-def _text(value: float | str | None) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{value:.4f}" if isinstance(value, float) else str(value)
+def _text(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def _numbers(values: Mapping[str, float]) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from components.evaluator.measure import Measures, SliceMeasures
+from components.evaluator.measures import Measures, SliceMeasures
 from components.evaluator.metrics import METRICS
 from components.evaluator.served_model import SERVING, TRANSFORM
 from core.files import write_atomic

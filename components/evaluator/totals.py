@@ -7,12 +7,13 @@ each. The values agree with TFMA's to 1e-5; an integration test runs both.
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+Floats: TypeAlias = "npt.NDArray[np.float64]"
+Indices: TypeAlias = "npt.NDArray[np.int64]"
 
 # Buckets of predictions for the area under the curve: TFMA's number of thresholds.
 _BUCKETS = 10_000

@@ -22,9 +22,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.evaluator.measure import Measures, SliceMeasures
+from components.evaluator.measures import Measures, SliceMeasures
 from components.evaluator.metrics import METRICS, worsening
+from components.evaluator.table import render_table
 from core.gates import GateResult, Severity, Status
+
+__all__ = ["Baseline", "judge", "render_table"]
 
 _ABSOLUTE = ("min", "max")
 _CHANGE = ("max_drop", "max_relative_drop")
@@ -57,7 +60,7 @@ def judge(evaluate: Mapping[str, Any], measures: Measures, baseline: Baseline) -
     results = [_predictions(measures), _baseline_result(thresholds, baseline)]
     if not thresholds:
         reason = "evaluate.thresholds is empty: nothing says what a good model is"
-        return [GateResult("model.thresholds", Status.NOT_EVALUATED, reason=reason), *results]
+        return [GateResult("evaluate.thresholds", Status.NOT_EVALUATED, reason=reason), *results]
     no_data = Severity(evaluate["on_no_data"])
     for metric in sorted(thresholds, key=list(METRICS).index):
         threshold = thresholds[metric]
@@ -78,7 +81,7 @@ def _slices(threshold: Mapping[str, Any], measures: Measures) -> Iterator[SliceM
 
 def _predictions(measures: Measures) -> GateResult:
     """Returns whether the predictions are numbers, and not one number for everything."""
-    overall, name = measures.overall, "model.predictions"
+    overall, name = measures.overall, "evaluate.predictions"
     details = {"lowest": _finite(measures.lowest), "highest": _finite(measures.highest), "examples": overall.examples}
     if not overall.examples:
         return GateResult(name, Status.NO_DATA, reason="the eval split holds no labelled example", details=details)
@@ -93,7 +96,7 @@ def _predictions(measures: Measures) -> GateResult:
 
 
 def _baseline_result(thresholds: Mapping[str, Mapping[str, Any]], baseline: Baseline) -> GateResult:
-    name, details = "model.baseline", {"accepted_new_baseline": baseline.consent}
+    name, details = "evaluate.baseline", {"accepted_new_baseline": baseline.consent}
     if not baseline.exists:
         reason = "no blessed model yet: nothing to compare with"
         return GateResult(name, Status.SKIPPED, reason=reason, severity=Severity.WARN, details=details)
@@ -114,13 +117,13 @@ def _bound(
     before = (measured.baseline or {}).get(metric, math.nan)
     limit = float(threshold[kind])
     result = GateResult(
-        name=f"model.{metric}.{kind}" + ("" if measured.column is None else f":{measured.name}"),
+        name=f"evaluate.{metric}.{kind}" + ("" if measured.column is None else f":{measured.name}"),
         status=Status.PASSED,
         bound=limit,
         details={
             "metric": metric,
             "kind": kind,
-            "slice": measured.name,
+            "slice": None if measured.column is None else measured.name,
             "column": measured.column,
             "examples": measured.examples,
             "value": _finite(value),

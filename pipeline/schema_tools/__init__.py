@@ -1,0 +1,1 @@
+"""The curated schema: proposed from data, reviewed as a difference, accepted by a person."""
