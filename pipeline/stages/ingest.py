@@ -28,8 +28,8 @@ def _build(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
 
 def _summary(outputs: Mapping[str, str]) -> str:
     report = json.loads((Path(outputs["ingest_report"]) / "ingest_report.json").read_text(encoding="utf-8"))
-    set_aside = report["rows_quarantined"]
-    rows = f"{report['rows_written']:,} rows"
+    set_aside = report["rows_set_aside"]
+    rows = f"{sum(report['rows_written'].values()):,} rows"
     return f"{rows}, {set_aside:,} set aside" if set_aside else rows
 
 

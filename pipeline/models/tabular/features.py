@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.errors import ConfigError
@@ -28,8 +28,6 @@ MISSING_SLOT = 0
 # An integer at or below this is "no value". It is the lowest integer that a JSON client can send without rounding:
 # JavaScript and other readers of JSON numbers as doubles are exact down to -2**53.
 MISSING_INTEGER = -(2**53)
-
-_SECTIONS = ("features", "label", "network", "training")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +48,7 @@ class TabularSettings:
 
 
 def read_settings(custom_config: Mapping[str, Any] | None) -> TabularSettings:
-    """Returns the settings that a TFX node was given.
+    """Returns the settings that the Trainer was given.
 
     Args:
         custom_config: The node's custom_config: `settings` holds a JSON object with at least the sections features,
@@ -60,21 +58,34 @@ def read_settings(custom_config: Mapping[str, Any] | None) -> TabularSettings:
         ConfigError: The JSON or one of the sections is missing.
         pydantic.ValidationError: A section does not fit its type.
     """
-    text = (custom_config or {}).get("settings")
-    if not isinstance(text, str):
-        raise ConfigError(
-            "the node got no settings", place="custom_config.settings", hint="pass the settings as a JSON string"
-        )
-    sections = json.loads(text)
-    missing = [name for name in _SECTIONS if name not in sections]
-    if missing:
-        raise ConfigError(f"the node's settings lack {missing}", place="custom_config.settings")
+    sections = _sections(custom_config, ("features", "label", "network", "training"))
     return TabularSettings(
         features=FeatureSettings.model_validate(sections["features"]),
         label=LabelSettings.model_validate(sections["label"]),
         network=NetworkSettings.model_validate(sections["network"]),
         training=TrainingSettings.model_validate(sections["training"]),
     )
+
+
+def read_columns(custom_config: Mapping[str, Any] | None) -> tuple[FeatureSettings, LabelSettings]:
+    """Returns the settings that Transform was given: the sections features and label, and no others, so that a new
+    learning rate does not transform the data again. Arguments and errors as for `read_settings`.
+    """
+    sections = _sections(custom_config, ("features", "label"))
+    return FeatureSettings.model_validate(sections["features"]), LabelSettings.model_validate(sections["label"])
+
+
+def _sections(custom_config: Mapping[str, Any] | None, needed: Sequence[str]) -> dict[str, Any]:
+    text = (custom_config or {}).get("settings")
+    if not isinstance(text, str):
+        raise ConfigError(
+            "the node got no settings", place="custom_config.settings", hint="Pass the settings as a JSON string."
+        )
+    sections: dict[str, Any] = json.loads(text)
+    missing = [name for name in needed if name not in sections]
+    if missing:
+        raise ConfigError(f"the node's settings lack {missing}", place="custom_config.settings")
+    return sections
 
 
 def scaled_name(column: str) -> str:

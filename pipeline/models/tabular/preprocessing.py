@@ -32,7 +32,7 @@ def preprocessing_fn(inputs: Mapping[str, Any], custom_config: Mapping[str, Any]
 
     Args:
         inputs: Raw columns by name, dense ([batch] or [batch, 1]) or sparse, of dtype float32, int64 or string.
-        custom_config: The node's configuration; see `features.read_settings`.
+        custom_config: The node's configuration; see `features.read_columns`.
 
     Returns:
         float32 z-scores, int64 slots and the int64 label by their transformed names (`features` lists them).
@@ -40,16 +40,16 @@ def preprocessing_fn(inputs: Mapping[str, Any], custom_config: Mapping[str, Any]
     Raises:
         ConfigError: A column is not in the schema, or its type does not fit its use.
     """
-    settings = names.read_settings(custom_config)
-    outputs = _scaled(inputs, settings.features.numeric)
-    slots = _bucketized(inputs, settings.features.bucketized)
-    for column, kind in settings.features.categorical.items():
+    features, label = names.read_columns(custom_config)
+    outputs = _scaled(inputs, features.numeric)
+    slots = _bucketized(inputs, features.bucketized)
+    for column, kind in features.categorical.items():
         slots[column] = _known_integer(inputs, column, kind) if kind.integers else _vocabulary(inputs, column, kind)
     for column, slot in slots.items():
-        bucketized = column in settings.features.bucketized
+        bucketized = column in features.bucketized
         outputs[names.bucket_name(column) if bucketized else names.slot_name(column)] = slot
-    outputs.update(_crossed(settings.features, slots))
-    outputs[settings.label.name] = _label(inputs, settings.label)
+    outputs.update(_crossed(features, slots))
+    outputs[label.name] = _label(inputs, label)
     return outputs
 
 
