@@ -8,8 +8,6 @@ from components.ingest.executor import Executor
 from tfx.dsl.components.base import base_component, executor_spec
 from tfx.types import channel_utils, component_spec, standard_artifacts
 
-from core.settings.data import DataSettings
-
 
 class ExampleGenSpec(component_spec.ComponentSpec):
     """Parameters and outputs of ExampleGen."""
@@ -41,17 +39,9 @@ class ExampleGen(base_component.BaseComponent):
 
     def __init__(self, spec: str, source_digest: str) -> None:
         # Invalid settings fail here, while the graph is built, and not in the middle of a run.
-        data, _ = spec_text.parse(spec)
+        spec_text.parse(spec)
         outputs = {
-            "examples": channel_utils.as_channel([_examples(data)]),
+            "examples": channel_utils.as_channel([standard_artifacts.Examples()]),
             "ingest_report": channel_utils.as_channel([IngestReport()]),
         }
         super().__init__(spec=ExampleGenSpec(spec=spec, source_digest=source_digest, **outputs))
-
-
-def _examples(data: DataSettings) -> standard_artifacts.Examples:
-    from tfx.types import artifact_utils
-
-    artifact = standard_artifacts.Examples()
-    artifact.split_names = artifact_utils.encode_split_names(list(data.split.shares))
-    return artifact

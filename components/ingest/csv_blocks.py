@@ -144,7 +144,7 @@ class CsvBlocks:
             reason = f"{found} cells where the header has {len(order)}"
             rejects.append(_reject(path, text, spans[row], int(lines[row]), reason))
         if list(order) != self._names:
-            cells = cells.select(self._names)
+            cells = _in_order(cells, self._names)
         rejects.sort(key=lambda reject: reject.line)
         return Block(path, cells, lines[keep], rejects, text, spans[keep])
 
@@ -202,8 +202,11 @@ def _single_batch(table: Any) -> Any:
     import pyarrow
 
     batches = table.combine_chunks().to_batches()
-    if batches:
-        return batches[0]
-    return pyarrow.RecordBatch.from_arrays(
-        [column.type and pyarrow.array([], column.type) for column in table], table.schema.names
-    )
+    return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _in_order(cells: Any, names: Sequence[str]) -> Any:
+    import pyarrow
+
+    arrays = [cells.column(cells.schema.get_field_index(name)) for name in names]
+    return pyarrow.RecordBatch.from_arrays(arrays, list(names))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import re
 from typing import Any
 
 from components.ingest.rows import Column, Lines
@@ -75,6 +76,7 @@ class ColumnProfile:
         self.first: dict[Kind, Place] = {}
         self._settings = settings
         self._patterns = patterns(settings)
+        self._compiled = [(kind, re.compile(pattern)) for kind, pattern in self._patterns]
         self._widest_integer = 0
 
     def observe(self, cells: Any, lines: Lines, file: str) -> None:
@@ -139,26 +141,32 @@ class ColumnProfile:
         )
 
     def _plain_kind(self, cells: Any) -> Kind | None:
-        """Returns INTEGER or FLOAT when every cell is one without a doubt, by C++ casts alone."""
+        """Returns INTEGER or FLOAT when every cell is one without a doubt, by one C++ cast.
+
+        The first cell says which cast to try: one that fails costs more than all else here.
+        """
         import pyarrow
         from pyarrow import compute
 
         if _has_leading_zero(cells) or _max_bytes(cells) > MAX_DIGITS:
             return None
+        first = self._kind(cells[int(cells.is_valid().index(True).as_py())].as_py())
+        if first not in (Kind.INTEGER, Kind.FLOAT):
+            return None
         try:
-            compute.cast(cells, pyarrow.int64())
-            return Kind.INTEGER
+            if first is Kind.INTEGER and not self.counts[Kind.FLOAT]:
+                compute.cast(cells, pyarrow.int64())
+                return Kind.INTEGER
+            # Whole numbers may come first in a block only once the place of a fraction is known.
+            if self._settings.decimal == "." and (first is Kind.FLOAT or self.counts[Kind.FLOAT]):
+                numbers = compute.cast(cells, pyarrow.float64())
+                return Kind.FLOAT if compute.all(compute.is_finite(numbers)).as_py() else None
         except pyarrow.ArrowInvalid:
             pass
-        # A block that mixes both counts as fractions only once the column is known to have them: until then
-        # the first fraction's place is wanted.
-        if not self.counts[Kind.FLOAT] or self._settings.decimal != ".":
-            return None
-        try:
-            numbers = compute.cast(cells, pyarrow.float64())
-        except pyarrow.ArrowInvalid:
-            return None
-        return Kind.FLOAT if compute.all(compute.is_finite(numbers)).as_py() else None
+        return None
+
+    def _kind(self, cell: str) -> Kind:
+        return next((kind for kind, pattern in self._compiled if pattern.search(cell)), Kind.TEXT)
 
     def _classify(self, cells: Any, lines: Lines, file: str) -> None:
         """Counts a block by its distinct cells."""

@@ -66,7 +66,8 @@ class Cutter:
         self._quote = quote
         if quote is not None:
             q, d = re.escape(quote), re.escape(delimiter)
-            cell = rb"(?:%b[^%b]*(?:%b%b[^%b]*)*%b|[^%b%b\r\n][^%b\r\n]*|)" % (q, q, q, q, q, q, q, d, d)
+            # The closing quote is not the first of a doubled pair: nothing may be given back once it was matched.
+            cell = rb"(?:%b[^%b]*(?:%b%b[^%b]*)*%b(?!%b)|[^%b%b\r\n][^%b\r\n]*|)" % (q, q, q, q, q, q, q, q, d, d)
             self._record = re.compile(rb"%b(?:%b%b)*" % (cell, d, cell))
 
     def cut(self, buffer: bytes, *, final: bool) -> Cut:

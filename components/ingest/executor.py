@@ -1,0 +1,94 @@
+"""Unpacks an ExampleGen execution, ingests, and describes what was written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from typing import Any
+
+from components.ingest import sources, spec
+from components.ingest.ingestion import ingest
+from tfx import types
+from tfx.components.util import examples_utils
+from tfx.dsl.components.base import base_executor
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils
+
+from core.errors import DataError
+
+_LOG = logging.getLogger(__name__)
+
+
+class Executor(base_executor.BaseExecutor):
+    """Runs the ingestion; it needs no Beam."""
+
+    def Do(  # noqa: N802 - TFX's name
+        self,
+        input_dict: dict[str, list[types.Artifact]],
+        output_dict: dict[str, list[types.Artifact]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Writes the splits and the report of one execution.
+
+        Args:
+            input_dict: Empty: the input are files.
+            output_dict: `examples` and `ingest_report`, one artifact each.
+            exec_properties: `spec` and `source_digest`.
+
+        Raises:
+            DataError: The data cannot be used, or changed since its digest was taken.
+            ConfigError: A setting does not fit the data.
+        """
+        self._log_startup(input_dict, output_dict, exec_properties)
+        data, run_date = spec.parse(exec_properties["spec"])
+        source = sources.resolve(data.path, kind=data.kind, run_date=run_date)
+        if sources.content_digest(source) != exec_properties["source_digest"]:
+            raise DataError(
+                "the input files changed after this run began",
+                place=data.path,
+                hint="run again once nothing writes to them",
+            )
+        examples = artifact_utils.get_single_instance(output_dict["examples"])
+        report_artifact = artifact_utils.get_single_instance(output_dict["ingest_report"])
+        names = list(data.split.shares)
+        examples.split_names = artifact_utils.encode_split_names(names)
+        try:
+            report = ingest(
+                data,
+                source,
+                split_uris={name: artifact_utils.get_split_uri([examples], name) for name in names},
+                report_dir=report_artifact.uri,
+                progress=lambda rows: _LOG.info("%d rows written", rows),
+            )
+        except DataError as error:
+            raise _with_kept_report(error, report_artifact.uri) from error
+        _describe(examples, source, str(exec_properties["source_digest"]))
+        _LOG.info("%s", report.summary)
+        for warning in report.warnings:
+            _LOG.warning("%s", warning)
+
+
+def _with_kept_report(error: DataError, report_dir: str) -> DataError:
+    """Copies the report of a refused ingestion out of the artifact, which TFX deletes when an execution fails.
+
+    Returns:
+        The error, with its hint pointing to the copy: <node directory>/refused/<execution>/.
+    """
+    if not os.path.isdir(report_dir):
+        return error
+    node = os.path.dirname(os.path.dirname(report_dir))
+    kept = os.path.join(node, "refused", os.path.basename(report_dir))
+    shutil.copytree(report_dir, kept, dirs_exist_ok=True)
+    return DataError(error.headline, place=error.place, hint=error.hint.replace(report_dir, kept))
+
+
+def _describe(examples: types.Artifact, source: sources.Source, digest: str) -> None:
+    """Sets the properties that TFX's readers and resolvers look for."""
+    examples_utils.set_payload_format(examples, example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE)
+    examples_utils.set_file_format(examples, "tfrecords_gzip")
+    examples.set_string_custom_property("input_fingerprint", digest)
+    # TFX's own ExampleGen says span 0 when the pattern has none: resolvers sort by it.
+    examples.set_int_custom_property("span", source.span or 0)
+    if source.version is not None:
+        examples.set_int_custom_property("version", source.version)
