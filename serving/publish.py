@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.errors import ForebayError, RetryableError
@@ -85,16 +85,24 @@ def publish(
     """
     store = open_store(target)
     files = records_of_model(model_dir)
-    previous = _same_push(store, files, provenance)
+    past = history.manifests(store)
+    previous = _same_push(past, model_digest(files), provenance.run_id)
     if previous is not None:
         return Published(previous.version, target.version_location(previous.version), previous, reused=True)
 
     def describe(version: int, pushed_at: str, written: Mapping[str, FileRecord]) -> Manifest:
         return Manifest(target.project, target.model, version, pushed_at, "run", written, provenance)
 
-    extra = {} if warmup is None else {WARMUP_FILE: warmup}
     return write_version(
-        store, model_dir, files, describe, extra=extra, keep=keep, min_free_bytes=min_free_bytes, now=now
+        store,
+        model_dir,
+        files,
+        describe,
+        extra={} if warmup is None else {WARMUP_FILE: warmup},
+        keep=keep,
+        min_free_bytes=min_free_bytes,
+        now=now,
+        warnings=_known_as_bad(past, model_digest(files)),
     )
 
 
@@ -108,6 +116,7 @@ def write_version(
     min_free_bytes: int,
     extra: Mapping[str, bytes] = {},
     now: Clock = time.time,
+    warnings: Sequence[str] = (),
     still_right: Callable[[list[layout.Entry]], None] = lambda entries: None,
 ) -> Published:
     """Writes files as the next version of a store; what `publish` and `rollback` share.
@@ -121,6 +130,7 @@ def write_version(
         min_free_bytes: What must stay free on a local target.
         extra: Files to write from memory, by relative path; they win over `files`.
         now: Seconds since the epoch.
+        warnings: What the caller found odd; handed on with what is found here.
         still_right: Raises when what the target holds at the last moment makes this push wrong.
 
     Raises:
@@ -131,7 +141,7 @@ def write_version(
     layout.next_version(entries, now(), place)
     needed = sum(record.size_bytes for record in files.values()) + sum(len(content) for content in extra.values())
     store.check(needed, min_free_bytes)
-    warnings = layout.odd_names(entries)
+    found = [*warnings, *layout.odd_names(entries)]
     shown: list[Manifest] = []
 
     def choose(current: list[layout.Entry]) -> int:
@@ -147,10 +157,10 @@ def write_version(
 
         version = staging.commit(choose, manifest)
     removed, problems = _retain(store, keep)
-    for warning in [*warnings, *problems]:
+    found += problems
+    for warning in found:
         logger.warning("%s: %s", place, warning)
-    location = store.target.version_location(version)
-    return Published(version, location, shown[-1], (*warnings, *problems), removed)
+    return Published(version, store.target.version_location(version), shown[-1], tuple(found), removed)
 
 
 def _write(
@@ -174,15 +184,21 @@ def _write(
     return written
 
 
-def _same_push(store: Store, files: Mapping[str, FileRecord], provenance: Provenance) -> Manifest | None:
+def _same_push(past: Sequence[Manifest], digest: str, run_id: str) -> Manifest | None:
     """Returns the newest version's manifest when this very run has pushed this very model, and nothing came after."""
-    newest = layout.newest(store.entries())
-    if newest is None or not provenance.run_id:
+    if not past or not run_id:
         return None
-    latest = next((manifest for manifest in history.manifests(store) if manifest.version == newest), None)
-    if latest is None or latest.pushed_by != "run" or latest.provenance.run_id != provenance.run_id:
-        return None
-    return latest if latest.model_digest == model_digest(files) else None
+    newest = past[-1]
+    is_same = newest.pushed_by == "run" and newest.provenance.run_id == run_id and newest.model_digest == digest
+    return newest if is_same else None
+
+
+def _known_as_bad(past: Sequence[Manifest], digest: str) -> list[str]:
+    """Returns a warning when the model that is being pushed was rolled back from before."""
+    if digest not in history.bad_digests(past):
+        return []
+    left = [manifest.rollback for manifest in past if manifest.rollback and manifest.rollback.left_digest == digest]
+    return [f"this very model was rolled back from as version {left[-1].left_version}: {left[-1].reason}"]
 
 
 def _retain(store: Store, keep: int) -> tuple[tuple[int, ...], list[str]]:

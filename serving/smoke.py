@@ -29,7 +29,9 @@ def smoke_test(model_dir: Path, input_name: str, examples: Sequence[bytes]) -> d
     import tensorflow as tf
 
     try:
-        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        # The Trainer may still hold the GPU's memory; take only what the model needs.
+        options = tf.compat.v1.ConfigProto(gpu_options=tf.compat.v1.GPUOptions(allow_growth=True))
+        with tf.Graph().as_default(), tf.compat.v1.Session(config=options) as session:
             loaded = tf.compat.v1.saved_model.load(session, [tf.saved_model.SERVING], str(model_dir))
             signature = loaded.signature_def[SIGNATURE]
             if not examples:

@@ -78,7 +78,8 @@ def verification(record: Mapping[str, Any]) -> str:
     lines = [f"{record['location']}"]
     for kind in ("changed", "missing", "unlisted"):
         lines += [f"  {kind}: {path}" for path in record[kind]]
-    verdict = f"{record['files']} files are what was pushed" if record["intact"] else "not what was pushed"
+    count = record["files"]
+    verdict = f"{count} file{'s' * (count != 1)}: what was pushed" if record["intact"] else "not what was pushed"
     lines.append(f"  {verdict}")
     for name, pair in record["host"].items():
         lines.append(f"  other host: {name}: pushed on {_short(pair['pushed'])}, here {_short(pair['here'])}")

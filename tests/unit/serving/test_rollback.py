@@ -92,6 +92,16 @@ def test_a_bad_model_stays_bad_when_its_directory_is_gone(push: Any, roll_back: 
     assert graph(roll_back(at=NOON + 5)) == b"graph a"
 
 
+def test_pushing_a_bad_model_again_is_done_with_a_warning(push: Any, roll_back: Any) -> None:
+    """A run may push what was rolled back from, and is told the version and the reason."""
+    push("a", at=NOON)
+    push("b", at=NOON + 1)
+    roll_back("tips dropped", at=NOON + 2)
+    assert push("c", at=NOON + 3).warnings == ()
+    (warning,) = push("b", at=NOON + 4).warnings
+    assert f"version {NOON + 1}: tips dropped" in warning
+
+
 def test_naming_a_version_overrides_the_choice_and_clears_it(push: Any, roll_back: Any, target: Target) -> None:
     """A rollback by name to a bad version is done, and from then on its model is good and the other is bad."""
     push("a", at=NOON)
