@@ -115,6 +115,8 @@ def _domain(feature: schema_pb2.Feature, domains: dict[str, list[str]]) -> str:
     kind = feature.WhichOneof("domain_info")
     if kind in ("int_domain", "float_domain"):
         domain = feature.int_domain if kind == "int_domain" else feature.float_domain
+        if not domain.HasField("min") and not domain.HasField("max"):
+            return "any number" + (" (codes)" if kind == "int_domain" and domain.is_categorical else "")
         low = f"{domain.min:.10g}" if domain.HasField("min") else "-inf"
         high = f"{domain.max:.10g}" if domain.HasField("max") else "inf"
         codes = " (codes)" if kind == "int_domain" and domain.is_categorical else ""
