@@ -57,19 +57,18 @@ def gates_of(record: RunRecord) -> list[dict[str, Any]]:
 
 
 def _table(record: RunRecord) -> list[str]:
-    """Returns the evaluator's table: all that did not pass and the overall rows; passed slices are counted."""
+    """Returns the evaluator's table: refusals first, then the overall rows; slices that passed are one line a bound."""
     from components.evaluator.verdict import render_table
     from core.gates import GateResult, Status
 
     gates = [GateResult.from_dict(gate) for gate in gates_of(record) if gate["name"].startswith("evaluate.")]
-    shown = [gate for gate in gates if gate.status is not Status.PASSED or not gate.details.get("slice")]
-    shown.sort(key=lambda gate: (not gate.blocks, gate.status is Status.PASSED))
-    hidden = len(gates) - len(shown[:_MOST_ROWS])
     if not gates:
         return []
-    lines = ["", *render_table(shown[:_MOST_ROWS]).splitlines()]
-    if hidden:
-        lines.append(f"({hidden} more rows: forebay runs show {record.run_id})")
+    gates.sort(key=lambda gate: (not gate.blocks, bool(gate.details.get("column")), gate.status is Status.PASSED))
+    header, rule, *rows = render_table(gates, collapse=True).splitlines()
+    lines = ["", header, rule, *rows[:_MOST_ROWS]]
+    if len(rows) > _MOST_ROWS:
+        lines.append(f"({len(rows) - _MOST_ROWS} more rows: forebay runs show {record.run_id})")
     return lines
 
 
