@@ -79,7 +79,7 @@ class LocalStore:
         with contextlib.ExitStack() as stack:
             with model_lock(self.directory), self._explained():
                 self._sweep()
-                descriptor = os.open(claim, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+                descriptor = os.open(claim, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
                 stack.callback(os.close, descriptor)
                 stack.callback(claim.unlink, missing_ok=True)
                 try_lock(descriptor)
@@ -108,10 +108,13 @@ class LocalStore:
             raise local_disk.explain(error, self.directory) from error
 
     def _sweep(self) -> None:
-        """Deletes what dead pushes and cut-off deletions left. The model's lock is held."""
+        """Deletes what dead pushes and cut-off deletions left. The model's lock is held.
+
+        What another user left may be his to delete: it is out of sight, and no reason to refuse a push.
+        """
         for path in list(self.directory.iterdir()):
             if path.name.startswith(TRASH_PREFIX):
-                shutil.rmtree(path)
+                shutil.rmtree(path, ignore_errors=True)
             elif path.name.startswith(STAGING_PREFIX) and path.name.endswith(_CLAIM_SUFFIX):
                 _sweep_claim(path)
         for path in self.directory.glob(f"{STAGING_PREFIX}*"):
@@ -198,13 +201,13 @@ def _sweep_claim(claim: Path) -> None:
     """Deletes a push's hidden directory when the push is dead."""
     try:
         descriptor = os.open(claim, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:  # That push has just ended and cleaned up after itself.
+    except (FileNotFoundError, PermissionError):  # That push has just cleaned up after itself, or is another user's.
         return
     try:
         if try_lock(descriptor):
             staging = claim.with_name(claim.name.removesuffix(_CLAIM_SUFFIX))
-            if staging.exists():
-                shutil.rmtree(staging)
-            claim.unlink()
+            shutil.rmtree(staging, ignore_errors=True)
+            if not staging.exists():
+                claim.unlink(missing_ok=True)
     finally:
         os.close(descriptor)

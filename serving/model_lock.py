@@ -32,7 +32,8 @@ def model_lock(directory: Path, wait_s: float = 60.0) -> Iterator[None]:
         EnvironmentProblem: The lock file cannot be opened.
     """
     try:
-        descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # The umask decides: users who share the directory through a group share the lock as well.
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise explain(error, directory / LOCK_FILE) from error
     try:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from core.errors import EnvironmentProblem, ForebayError, RemoteServiceError, RetryableError
+from core.errors import ConfigError, EnvironmentProblem, ForebayError, RemoteServiceError, RetryableError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -27,11 +27,12 @@ def connect(endpoint: str | None) -> S3Client:
             part of the path, as most such servers want.
 
     Raises:
-        EnvironmentProblem: boto3 is not installed, or the endpoint is no URL.
+        EnvironmentProblem: boto3 is not installed, the endpoint is no URL, or AWS_PROFILE names nothing.
     """
     try:
         import boto3
         from botocore.config import Config
+        from botocore.exceptions import ProfileNotFound
     except ImportError as error:
         raise EnvironmentProblem(
             "boto3 is not installed, and the serving root is in S3",
@@ -44,11 +45,15 @@ def connect(endpoint: str | None) -> S3Client:
         retries={"total_max_attempts": _ATTEMPTS, "mode": "standard"},
         s3={"addressing_style": "path" if endpoint else "auto"},
     )
-    session = boto3.session.Session()
-    # Self-hosted servers have no regions, but the signature needs one.
-    region = session.region_name or ("us-east-1" if endpoint else None)
     try:
+        session = boto3.session.Session()
+        # Self-hosted servers have no regions, but the signature needs one.
+        region = session.region_name or ("us-east-1" if endpoint else None)
         return session.client("s3", endpoint_url=endpoint, region_name=region, config=config)
+    except ProfileNotFound as error:
+        raise EnvironmentProblem(
+            str(error), place="AWS_PROFILE", hint="Unset it, or name a profile that exists."
+        ) from error
     except ValueError as error:
         raise EnvironmentProblem(
             f"{endpoint!r} is no URL of a server", place="serving.s3_endpoint", hint="Write it as http://host:port."
@@ -67,9 +72,10 @@ def explained(place: str, endpoint: str | None) -> Iterator[None]:
         RemoteServiceError: No such bucket, not allowed, nobody answers, or an error of another kind.
         RetryableError: The server is overloaded or had a failure of its own.
         EnvironmentProblem: There are no credentials.
+        ConfigError: The bucket's name cannot be one.
     """
     from boto3.exceptions import Boto3Error
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
 
     try:
         yield
@@ -77,6 +83,8 @@ def explained(place: str, endpoint: str | None) -> Iterator[None]:
         raise EnvironmentProblem(
             "no S3 credentials", place=place, hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         ) from error
+    except ParamValidationError as error:
+        raise ConfigError(f"the S3 client refuses this: {error}", place=place, hint="Change serving.root.") from error
     except ClientError as error:
         details = error.response.get("Error", {})
         raise _refused(details.get("Code", ""), details.get("Message", ""), place) from error

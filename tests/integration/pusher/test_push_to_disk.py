@@ -191,6 +191,19 @@ def test_the_owner_may_push_without_being_root(open_ground: Path) -> None:
     assert len(names(target)) == 1
 
 
+def test_what_another_user_left_is_no_reason_to_refuse(open_ground: Path) -> None:
+    """Leftovers of a dead push that this user may not delete stay out of sight, and the push is done."""
+    target = Target(str(open_ground / "serving"), "forebay", "taxi")
+    push(target, open_ground / "model")
+    for name in (".push-dead", ".trash-1-x"):
+        (Path(target.location) / name / "variables").mkdir(parents=True)
+    (Path(target.location) / ".push-dead.lock").touch(mode=0o600)
+    for path in (Path(target.location), Path(target.location) / ".lock"):
+        os.chown(path, NOBODY, NOBODY)
+    assert as_nobody(lambda: push(target, open_ground / "model")) == {}
+    assert len([name for name in names(target) if name.isdigit()]) == 2
+
+
 @pytest.fixture
 def mount(tmp_path: Path) -> Iterator[Callable[..., Path]]:
     """Returns a function that mounts something on a new directory; all of it is unmounted at the end."""

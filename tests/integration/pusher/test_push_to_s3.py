@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from core.errors import EnvironmentProblem, RemoteServiceError, RetryableError
+from core.errors import ConfigError, EnvironmentProblem, RemoteServiceError, RetryableError
 from core.files import sha256_tree
 from core.manifest import MANIFEST_FILE, Provenance
+from pipeline.cli.main import run
 from serving.publish import Published, publish
 from serving.rollback import roll_back
 from serving.s3_store import S3Store
@@ -65,7 +66,7 @@ def test_a_version_is_stored_whole_and_nothing_else_stays(
 
 def test_a_large_file_goes_in_parts(s3_target: Target, make_files: MakeFiles) -> None:
     """A file above the multipart size arrives with its checksum, also through the copy inside the server."""
-    result = push(s3_target, make_files("x", size_bytes=20 << 20))
+    result = push(s3_target, make_files("x", size_bytes=9 << 20))
     assert open_store(s3_target).digests(result.version) == dict(result.manifest.files)
 
 
@@ -82,7 +83,7 @@ def test_a_poller_never_sees_the_graph_before_the_rest(
 
     poller = threading.Thread(target=poll)
     poller.start()
-    result = push(s3_target, make_files("x", size_bytes=20 << 20))
+    result = push(s3_target, make_files("x", size_bytes=9 << 20))
     time.sleep(0.2)
     done.set()
     poller.join()
@@ -151,6 +152,7 @@ import os, signal, sys
 from pathlib import Path
 from core.manifest import Provenance
 from serving import s3_store
+from pipeline.cli.main import run
 from serving.publish import publish
 from serving.target import Target
 root, endpoint, model, moment = sys.argv[1:]
@@ -233,6 +235,46 @@ def test_a_bucket_that_is_not_there_is_named(s3_server: S3Server, s3_target: Tar
         push(target, make_files("a"))
     assert caught.value.exit_code == 6
     assert caught.value.place == target.location
+
+
+@pytest.mark.parametrize(
+    ("setting", "error", "words"),
+    [
+        pytest.param("root", ConfigError, "Invalid bucket name", id="impossible bucket name"),
+        pytest.param("profile", EnvironmentProblem, "nobody-has-this", id="unknown profile"),
+    ],
+)
+def test_a_setting_that_the_client_refuses_is_named(
+    s3_target: Target, make_files: MakeFiles, monkeypatch: pytest.MonkeyPatch, setting: str, error: Any, words: str
+) -> None:
+    """A bucket name that cannot exist and a profile that is not configured are told apart from a silent server."""
+    if setting == "profile":
+        monkeypatch.setenv("AWS_PROFILE", "nobody-has-this")
+    root = "s3://no such bucket/x" if setting == "root" else s3_target.root
+    with pytest.raises(error, match=words):
+        push(Target(root, "forebay", "taxi", s3_target.s3_endpoint), make_files("a"))
+
+
+def test_the_command_reads_a_bucket_like_a_directory(
+    s3_target: Target, make_files: MakeFiles, s3_server: S3Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """list, verify and rollback take an s3:// root; a damaged object is found with exit 4."""
+    push(s3_target, make_files("a"), at=NOON)
+    second = push(s3_target, make_files("b"), at=NOON + 1)
+    options = ["--root", s3_target.root, "--set", f"serving.s3_endpoint={s3_target.s3_endpoint}", "--output", "json"]
+
+    def ask(*arguments: str) -> tuple[int, Any]:
+        code = run(["models", *arguments, *options])
+        return code, json.loads(capsys.readouterr().out)
+
+    (model,) = ask("list")[1]["models"]
+    assert [version["version"] for version in model["versions"]] == [NOON + 1, NOON]
+    assert ask("verify", "taxi")[1]["intact"] is True
+    assert ask("rollback", "taxi", "--reason", "r")[1]["source_version"] == NOON
+    key = f"{below(s3_target)}{second.version}/saved_model.pb"
+    s3_server.client().put_object(Bucket=s3_server.bucket, Key=key, Body=b"other")
+    code, record = ask("verify", "taxi", str(second.version))
+    assert (code, record["changed"]) == (4, ["saved_model.pb"])
 
 
 def test_missing_rights_are_named(
