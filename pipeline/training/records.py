@@ -103,7 +103,10 @@ def training_batches(split: Split, batch_size: int, seed: int) -> tf.data.Datase
 
 
 def evaluation_batches(split: Split, batch_size: int) -> tf.data.Dataset:
-    """Returns every example once, in file order, as ({name: [batch]}, label float32[batch]); the last batch may be short."""
+    """Returns every example once, in file order, as ({name: [batch]}, label float32[batch]).
+
+    The last batch may be smaller than `batch_size`.
+    """
     if split.columns is not None:
         features = {name: column for name, column in split.columns.items() if name != split.label}
         labels = tf.cast(split.columns[split.label], tf.float32)

@@ -61,8 +61,9 @@ def _dense(inputs: Mapping[str, Any], column: str, wanted: str, dtypes: tuple[tf
         )
     tensor = inputs[column]
     if tensor.dtype not in dtypes:
+        found = _SCHEMA_TYPES.get(tensor.dtype, str(tensor.dtype))
         raise ConfigError(
-            f"column {column!r} is used as {wanted}, but the schema says {_SCHEMA_TYPES.get(tensor.dtype, tensor.dtype)}",
+            f"column {column!r} is used as {wanted}, but the schema says {found}",
             place="features or label",
             hint=f"use it in another way, or set data.types.{column} and accept the new schema",
         )

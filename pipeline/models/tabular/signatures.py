@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 
@@ -29,8 +30,9 @@ Tensors = Mapping[str, tf.Tensor]
 class ServingModule(tf.Module):
     """The trained network and the Transform graph, as one object that TensorFlow can save.
 
-    The network itself is not an attribute, its variables are: what a signature needs is in its graph, and a saved
-    Keras object would only make the export slower and tie it to one version of Keras.
+    Neither a Keras model nor TFT's Keras layer is an attribute, only the variables and tables that they use: all that
+    a signature needs is in its own graph. Saving Keras objects would trace each of their layers again, which takes
+    longer than the training of a small model, and would tie the export to one version of Keras.
 
     Args:
         model: From {transformed name: [batch]} to logits, float32[batch, 1].
@@ -50,20 +52,19 @@ class ServingModule(tf.Module):
     ) -> None:
         super().__init__(name="tabular")
         self.weights = model.variables
-        self.transform_layer = transform.transform_features_layer()
-        spec = transform.raw_feature_spec()
-        self._network = _Hidden(model)
+        self.transform = tf.saved_model.load(transform.transform_savedmodel_dir)
+        # A closure hides the model from the tracking of attributes.
+        self._logits = lambda transformed: model(transformed, training=False)
         self._inputs = inputs
-        self._request_spec = {column: spec[column] for column in features.columns()}
-        label_columns = [column for column in (label.column, label.above_share_of) if column is not None]
-        self._example_spec = self._request_spec | {
-            column: _optional(spec[column]) for column in label_columns if column not in self._request_spec
-        }
+        self._schema = _Untracked(transform.raw_feature_spec())
+        self._columns = tuple(features.columns())
+        self._label_columns = tuple(column for column in (label.column, label.above_share_of) if column is not None)
 
     def signatures(self) -> dict[str, Any]:
         """Returns the concrete functions to save, by signature name."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
-        raw = {name: tf.TensorSpec([None], entry.dtype, name=name) for name, entry in self._request_spec.items()}
+        schema = self._schema.value
+        raw = {name: tf.TensorSpec([None], schema[name].dtype, name=name) for name in self._columns}
         dense = {
             name: tf.TensorSpec([None], tf.float32 if name in self._inputs.numeric else tf.int64, name=name)
             for name in self._inputs.names()
@@ -80,45 +81,64 @@ class ServingModule(tf.Module):
 
     def serving_default(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the outputs for serialized tf.Examples, string[batch]."""
-        return self.dense(self.transform_layer(tf.io.parse_example(examples, self._request_spec)))
+        spec = {name: self._schema.value[name] for name in self._columns}
+        return self.dense(self._transformed(tf.io.parse_example(examples, spec), tf.size(examples)))
 
     def serving_raw(self, columns: Tensors) -> dict[str, tf.Tensor]:
         """Returns the outputs for raw columns, each [batch]; `raw.MARKERS` stand for "no value"."""
-        shaped = {name: _as_parsed(columns[name], entry) for name, entry in self._request_spec.items()}
-        return self.dense(self.transform_layer(shaped))
+        shaped = {name: _as_parsed(column, self._schema.value[name]) for name, column in columns.items()}
+        return self.dense(self._transformed(shaped, tf.size(columns[self._columns[0]])))
 
     def transform_features(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the transformed features and the label of serialized tf.Examples, string[batch].
 
         Examples without the label's column are allowed; their label is `preprocessing.UNLABELLED`.
         """
-        return dict(self.transform_layer(tf.io.parse_example(examples, self._example_spec)))
+        spec = {name: _optional(self._schema.value[name]) for name in self._label_columns}
+        spec |= {name: self._schema.value[name] for name in self._columns}
+        return self._transformed(tf.io.parse_example(examples, spec), tf.size(examples))
 
     def dense(self, transformed: Tensors) -> dict[str, tf.Tensor]:
         """Returns the outputs for transformed features, each [batch]."""
-        logits = self._network.model({name: transformed[name] for name in self._inputs.names()}, training=False)
+        logits = self._logits({name: transformed[name] for name in self._inputs.names()})
         probability = tf.sigmoid(tf.reshape(logits, [-1]))
         return {PROBABILITY: probability, LABEL: tf.cast(probability >= 0.5, tf.int64)}
 
+    def _transformed(self, columns: Mapping[str, Any], batch: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns what the Transform graph makes of parsed columns; it is told that the others have no value."""
+        absent = {name: _absent(entry, batch) for name, entry in self._schema.value.items() if name not in columns}
+        outputs = self.transform.transform_fn({**columns, **absent})
+        # Look-ups in a table lose the shape.
+        return {name: tf.reshape(output, [-1]) for name, output in outputs.items()}
 
-class _Hidden:
-    """Keeps an object out of sight of TensorFlow's tracking of attributes."""
 
-    def __init__(self, model: tf.keras.Model) -> None:
-        self.model = model
+class _Untracked:
+    """Keeps a plain value as it is: TensorFlow replaces a dict that becomes an attribute of a module."""
+
+    def __init__(self, value: dict[str, Any]) -> None:
+        self.value = value
 
 
 def _optional(entry: Any) -> Any:
     """Returns a parsing rule that accepts examples without the column, and marks them."""
     if isinstance(entry, tf.io.FixedLenFeature):
-        return tf.io.FixedLenFeature(entry.shape, entry.dtype, default_value=[MARKERS[entry.dtype]])
+        default = np.full(entry.shape, MARKERS[entry.dtype], entry.dtype.as_numpy_dtype)
+        return tf.io.FixedLenFeature(entry.shape, entry.dtype, default_value=default)
     return entry
 
 
 def _as_parsed(column: tf.Tensor, entry: Any) -> Any:
-    """Returns a raw column, [batch], in the form in which the Transform graph expects it from a parser."""
+    """Returns a raw column, [batch], in the form in which a parser would give it to the Transform graph."""
     if isinstance(entry, tf.io.FixedLenFeature):
         return tf.reshape(column, [-1, *entry.shape])
-    rows = tf.range(tf.size(column, tf.int64))
-    indices = tf.stack([rows, tf.zeros_like(rows)], axis=1)
-    return tf.SparseTensor(indices, column, tf.stack([tf.size(column, tf.int64), tf.constant(1, tf.int64)]))
+    batch = tf.size(column, tf.int64)
+    rows = tf.range(batch)
+    return tf.SparseTensor(tf.stack([rows, tf.zeros_like(rows)], axis=1), column, tf.stack([batch, 1]))
+
+
+def _absent(entry: Any, batch: tf.Tensor) -> Any:
+    """Returns a raw column of `batch` rows without any value, in the form in which a parser would give it."""
+    if isinstance(entry, tf.io.FixedLenFeature):
+        return tf.fill([batch, *entry.shape], tf.constant(MARKERS[entry.dtype], entry.dtype))
+    shape = tf.stack([tf.cast(batch, tf.int64), tf.constant(1, tf.int64)])
+    return tf.SparseTensor(tf.zeros([0, 2], tf.int64), tf.zeros([0], entry.dtype), shape)

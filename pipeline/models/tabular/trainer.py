@@ -53,6 +53,8 @@ def run_fn(fn_args: Any) -> None:
     with strategy.scope():
         model = network.build(inputs, settings.network, training.seed)
         optimizer = tf.keras.optimizers.Adam(training.learning_rate)
+        # Its variables have to exist before the first trace, or TensorFlow traces everything twice.
+        optimizer.build(model.trainable_variables)
     _log.info(
         "%d train and %d eval examples, %d parameters, %d steps of %d examples",
         train.count, held_out.count, model.count_params(), plan.train_steps, plan.batch_size,
