@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import functools
+import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +15,16 @@ from core.files import sha256_file
 
 PROJECT = Path(__file__).resolve().parents[2]
 _LONGEST_NAME = 255
+
+
+@dataclasses.dataclass(frozen=True)
+class _Module:
+    """What a source file says: its digest, `import a.b`, `from ..a import b` and the texts that could name a file."""
+
+    digest: str
+    imports: tuple[str, ...]
+    members: tuple[tuple[int, str, tuple[str, ...]], ...]
+    texts: tuple[str, ...]
 
 
 def search_path() -> list[Path]:
@@ -50,12 +63,11 @@ def digests(modules: Sequence[str], folders: Sequence[Path] | None = None) -> di
         path = locate(name, places)
         if path is None:
             continue
-        found[name] = sha256_file(path)
+        module = _read(path)
+        found[name] = module.digest
         waiting.extend(_parents(name))
-        tree = _parsed(path)
-        if tree is not None:
-            waiting.extend(_imports(tree, name, is_package=path.name == "__init__.py"))
-            found.update(_named_files(tree, path.parent))
+        waiting.extend(_imported(module, name, is_package=path.name == "__init__.py"))
+        found.update(_named_files(module, path.parent))
     for name in modules:
         path = locate(name, places)
         if path is not None:
@@ -78,44 +90,50 @@ def _parents(name: str) -> list[str]:
     return [".".join(parts[:length]) for length in range(1, len(parts))]
 
 
-def _parsed(path: Path) -> ast.AST | None:
+@functools.lru_cache(maxsize=None)
+def _read(path: Path) -> _Module:
+    """Reads a source file once; the nodes of a graph share most of their modules."""
+    source = path.read_bytes()
+    digest = hashlib.sha256(source).hexdigest()
     try:
-        return ast.parse(path.read_bytes())
+        nodes = list(ast.walk(ast.parse(source)))
     except SyntaxError:
-        return None  # The node that runs it will say so, with the line.
+        return _Module(digest, (), (), ())  # The node that runs it will say so, with the line.
+    plain = tuple(alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names)
+    members = tuple(
+        (node.level, node.module or "", tuple(alias.name for alias in node.names if alias.name != "*"))
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+    )
+    texts = tuple(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return _Module(digest, plain, members, tuple(text for text in texts if _could_be_a_path(text)))
 
 
-def _imports(tree: ast.AST, module: str, *, is_package: bool) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, module, is_package=is_package)
-            if base:
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names if alias.name != "*")
+def _could_be_a_path(text: str) -> bool:
+    return bool(text.strip()) and len(text) <= _LONGEST_NAME and "\n" not in text and "\0" not in text
 
 
-def _absolute(node: ast.ImportFrom, module: str, *, is_package: bool) -> str:
-    if not node.level:
-        return node.module or ""
-    parts = module.split(".")
-    drop = node.level - 1 if is_package else node.level
-    kept = parts[: len(parts) - drop] if drop else parts
-    return ".".join([*kept, *(node.module.split(".") if node.module else [])])
+def _imported(module: _Module, name: str, *, is_package: bool) -> Iterator[str]:
+    """Yields the dotted names that a module may import: each module, and each name taken from it."""
+    yield from module.imports
+    for level, base, members in module.members:
+        if level:
+            parts = name.split(".")
+            drop = level - 1 if is_package else level
+            kept = parts[: len(parts) - drop] if drop else parts
+            base = ".".join([*kept, *([base] if base else [])])
+        if base:
+            yield base
+            yield from (f"{base}.{member}" for member in members)
 
 
-def _named_files(tree: ast.AST, folder: Path) -> dict[str, str]:
+def _named_files(module: _Module, folder: Path) -> dict[str, str]:
     found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-            if not text.strip() or len(text) > _LONGEST_NAME or "\n" in text or "\0" in text:
-                continue
-            for candidate in (folder / text, Path.cwd() / text):
-                if candidate.is_file():
-                    found[f"file:{text}"] = sha256_file(candidate)
-                    break
+    for text in module.texts:
+        for candidate in (folder / text, Path.cwd() / text):
+            if candidate.is_file():
+                found[f"file:{text}"] = sha256_file(candidate)
+                break
     return found
 
 
