@@ -15,6 +15,10 @@ from core.files import sha256_file
 
 PROJECT = Path(__file__).resolve().parents[2]
 _LONGEST_NAME = 255
+# The files that `core` names are settings and facts of the host; settings enter a key by their values.
+_CORE = "core"
+# Absolute names below these are the system's: they differ between machines and boots.
+_SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/run/", "/usr/", "/lib/", "/bin/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +71,8 @@ def digests(modules: Sequence[str], folders: Sequence[Path] | None = None) -> di
         found[name] = module.digest
         waiting.extend(_parents(name))
         waiting.extend(_imported(module, name, is_package=path.name == "__init__.py"))
-        found.update(_named_files(module, path.parent))
+        if name.partition(".")[0] != _CORE:
+            found.update(_named_files(module, path.parent))
     for name in modules:
         path = locate(name, places)
         if path is not None:
@@ -110,7 +115,9 @@ def _read(path: Path) -> _Module:
 
 
 def _could_be_a_path(text: str) -> bool:
-    return bool(text.strip()) and len(text) <= _LONGEST_NAME and "\n" not in text and "\0" not in text
+    if not text.strip() or len(text) > _LONGEST_NAME or "\n" in text or "\0" in text:
+        return False
+    return not text.startswith(_SYSTEM)
 
 
 def _imported(module: _Module, name: str, *, is_package: bool) -> Iterator[str]:
