@@ -123,10 +123,8 @@ def without_non_finite(values: Any) -> tuple[Any, list[int]]:
     if types.is_floating(values.type):
         odd = _rows(compute.invert(compute.is_finite(values)))
     elif _is_nested(values.type) and types.is_floating(values.type.value_type):
-        parents = values.value_parent_indices() if hasattr(values, "value_parent_indices") else None
-        parents = compute.list_parent_indices(values) if parents is None else parents
         inner = compute.invert(compute.is_finite(values.flatten()))
-        odd = sorted(set(compute.filter(parents, inner).to_pylist()))
+        odd = sorted(set(compute.filter(compute.list_parent_indices(values), inner).to_pylist()))
     else:
         return values, []
     if not odd:
@@ -168,15 +166,10 @@ def _convert_moments(values: Any, wanted: ColumnType) -> Any:
         return whole.cast(pyarrow.int64())
     if types.is_date(values.type):
         return values.cast(pyarrow.date32()).cast(pyarrow.string()).cast(pyarrow.binary())
-    zone = "Z" if values.type.tz else ""
-    # The cast drops the zone and keeps UTC, so the text says so.
-    naive = values.cast(pyarrow.timestamp(values.type.unit))
-    text = (
-        compute.strftime(naive, format="%Y-%m-%dT%H:%M:%S")
-        if zone == ""
-        else compute.strftime(naive, format="%Y-%m-%dT%H:%M:%SZ")
-    )
-    return text.cast(pyarrow.binary())
+    # Without its zone the value stays in UTC, so the text says so; a fraction of zero says nothing.
+    form = "%Y-%m-%dT%H:%M:%SZ" if values.type.tz else "%Y-%m-%dT%H:%M:%S"
+    text = compute.strftime(values.cast(pyarrow.timestamp(values.type.unit)), format=form)
+    return compute.replace_substring_regex(text, r"[.]0+(Z?)$", r"\1").cast(pyarrow.binary())
 
 
 def _from_half(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime
 import gzip
@@ -18,16 +19,15 @@ from components.ingest.ingestion import ingest
 from components.ingest.report import IngestReport
 from core.settings.data import DataSettings
 
-_BASE = Path(__file__).parents[4] / "configs" / "base.yaml"
+_BASE = yaml.safe_load((Path(__file__).parents[4] / "configs" / "base.yaml").read_text(encoding="utf-8"))["data"]
 
 
 @pytest.fixture
 def settings() -> Callable[..., DataSettings]:
     """Returns a function: overrides by key, nested keys with two underscores -> DataSettings."""
-    base = yaml.safe_load(_BASE.read_text(encoding="utf-8"))["data"]
 
     def make(**overrides: Any) -> DataSettings:
-        record = json.loads(json.dumps(base))
+        record = copy.deepcopy(_BASE)
         # Few rows make a split of a third empty by chance; half is enough of a chance for both.
         record["split"]["shares"] = {"train": 0.5, "eval": 0.5}
         for key, value in overrides.items():

@@ -27,7 +27,7 @@ def repeated(row: str, count: int = 30) -> list[str]:
 
 def test_quoted_header_names_may_hold_the_delimiter(write, run) -> None:
     """A header `id,"price, EUR",qty` has three columns."""
-    result = run(write(table('id,"price, EUR",qty', repeated('9.50,2'))))
+    result = run(write(table('id,"price, EUR",qty', repeated("9.50,2"))))
     assert [column["name"] for column in result.report.columns] == ["id", "price, EUR", "qty"]
 
 
