@@ -191,4 +191,5 @@ def _rows(mask: Any) -> list[int]:
     import numpy as np
     from pyarrow import compute
 
-    return np.flatnonzero(compute.fill_null(mask, False).to_numpy(zero_copy_only=False)).tolist()  # type: ignore[no-any-return]
+    rows: list[int] = np.flatnonzero(compute.fill_null(mask, False).to_numpy(zero_copy_only=False)).tolist()
+    return rows

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
+from tfx.dsl.components.base import base_component, executor_spec
+from tfx.types import channel_utils, component_spec, standard_artifacts
+
 from components.ingest import spec as spec_text
 from components.ingest.artifacts import IngestReport
 from components.ingest.executor import Executor
-from tfx.dsl.components.base import base_component, executor_spec
-from tfx.types import channel_utils, component_spec, standard_artifacts
 
 
 class ExampleGenSpec(component_spec.ComponentSpec):
     """Parameters and outputs of ExampleGen."""
 
-    PARAMETERS = {
+    PARAMETERS: ClassVar[dict[str, Any]] = {
         "spec": component_spec.ExecutionParameter(type=str),
         "source_digest": component_spec.ExecutionParameter(type=str),
     }
-    INPUTS: dict[str, component_spec.ChannelParameter] = {}
-    OUTPUTS = {
+    INPUTS: ClassVar[dict[str, Any]] = {}
+    OUTPUTS: ClassVar[dict[str, Any]] = {
         "examples": component_spec.ChannelParameter(type=standard_artifacts.Examples),
         "ingest_report": component_spec.ChannelParameter(type=IngestReport),
     }

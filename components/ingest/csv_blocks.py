@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.ingest import bytestream, dialect, records
+from components.ingest import bytestream, columns, dialect, records
 from components.ingest.rows import Lines, Reject, shorten
 from core.errors import DataError
 from core.settings.data import CsvSettings
@@ -80,13 +80,11 @@ class CsvBlocks:
         order: list[str] | None = None
         line = 1
         for text, cut in self._cuts(path):
-            if order is None:
-                if not len(cut.starts) and not cut.malformed:
-                    line += cut.consumed_lines
-                    continue
-                order, cut = self._read_header(path, text, cut, line)
-            if len(cut.starts) or cut.malformed:
-                yield self._parse(path, text, cut, line, order)
+            rows = cut
+            if order is None and (len(cut.starts) or cut.malformed):
+                order, rows = self._read_header(path, text, cut, line)
+            if order is not None and (len(rows.starts) or rows.malformed):
+                yield self._parse(path, text, rows, line, order)
             line += cut.consumed_lines
 
     def _cuts(self, path: str) -> Iterator[tuple[bytes, records.Cut]]:
@@ -106,7 +104,7 @@ class CsvBlocks:
         if cut.malformed and (not len(cut.starts) or cut.malformed[0][0] < cut.starts[0]):
             raise DataError(f"the header cannot be read: {cut.malformed[0][3]}", place=f"{path}:{line}")
         place_line = line + int(cut.lines[0])
-        sample = [text[s:e].decode("utf-8") for s, e in zip(cut.starts[:21], cut.ends[:21])]
+        sample = [text[s:e].decode("utf-8") for s, e in zip(cut.starts[:21], cut.ends[:21], strict=True)]
         try:
             cells = dialect.split_cells(sample[0], self._settings)
             other = dialect.other_delimiter([row for row in sample if len(row) < 100_000], self._settings)
@@ -117,7 +115,7 @@ class CsvBlocks:
         names = dialect.header_names(cells, path, place_line, self._settings.delimiter)
         if not self._names:
             self._names, self._first_file = names, path
-        dialect.same_columns(names, self._names, path, self._first_file)
+        columns.same_columns(names, self._names, path, self._first_file)
         rest = dataclasses.replace(cut, starts=cut.starts[1:], ends=cut.ends[1:], lines=cut.lines[1:])
         return names, rest
 
@@ -189,7 +187,7 @@ def _read_cells(region: bytes, names: Sequence[str], settings: CsvSettings) -> t
             invalid_row_handler=set_aside,
         ),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={name: string for name in names},
+            column_types=dict.fromkeys(names, string),
             check_utf8=False,
             null_values=[*settings.null_tokens, ""],
             strings_can_be_null=True,

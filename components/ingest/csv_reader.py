@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from components.ingest.columns import check_named
 from components.ingest.convert import Converter
 from components.ingest.csv_blocks import Block, CsvBlocks
 from components.ingest.kinds import ColumnProfile
 from components.ingest.rows import Column, Plan, Reject, Rows
-from core.errors import ConfigError, DataError
+from core.errors import DataError
 from core.settings.data import DataSettings
 
 
@@ -40,7 +40,7 @@ class CsvReader:
         with_rows: set[str] = set()
         for block in blocks.blocks():
             with_rows.add(block.file)
-            for name, cells in zip(block.cells.schema.names, block.cells.columns):
+            for name, cells in zip(block.cells.schema.names, block.cells.columns, strict=True):
                 profile = profiles.get(name) or profiles.setdefault(name, ColumnProfile(name, self._data.csv))
                 profile.observe(cells, block.lines, block.file)
         names = blocks.names()
@@ -88,16 +88,3 @@ class CsvReader:
         rejects = sorted([*block.rejects, *odd], key=lambda reject: reject.line)
         batch = batch.filter(pyarrow.array(keep))
         return Rows(block.file, batch, block.lines[keep], lambda row: block.raw(int(kept[row])), rejects, non_finite)
-
-
-def check_named(named: Sequence[str] | dict[str, str], columns: Sequence[str], place: str) -> None:
-    """Refuses settings that name a column which the data does not have.
-
-    Raises:
-        ConfigError: Names the nearest column.
-    """
-    for name in named:
-        if name not in columns:
-            near = difflib.get_close_matches(name, columns, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(columns[:20])}"
-            raise ConfigError(f"the data has no column {name!r}", place=place, hint=hint)

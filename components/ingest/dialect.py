@@ -102,35 +102,12 @@ def split_cells(text: str, settings: CsvSettings) -> list[str]:
     return _parse(text, settings.delimiter, settings.quote)
 
 
-def same_columns(names: Sequence[str], expected: Sequence[str], path: str, first_path: str) -> None:
-    """Refuses a file that has other columns than the first one; their order may differ.
-
-    Raises:
-        DataError: Columns are missing or new.
-    """
-    if set(names) == set(expected):
-        return
-    missing = [name for name in expected if name not in names]
-    extra = [name for name in names if name not in expected]
-    parts = [f"lacks {_quoted(missing)}"] if missing else []
-    parts += [f"adds {_quoted(extra)}"] if extra else []
-    raise DataError(
-        f"the columns differ from those of {first_path}: it {' and '.join(parts)}",
-        place=path,
-        hint="give every file the same columns, or narrow data.path",
-    )
-
-
-def _quoted(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
 def _widths(rows: Sequence[str], delimiter: str, quote: str | None) -> list[int]:
     return [len(_parse(row, delimiter, quote)) for row in rows]
 
 
 def _parse(text: str, delimiter: str, quote: str | None) -> list[str]:
-    quoting = csv.QUOTE_NONE if quote is None else csv.QUOTE_MINIMAL
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote or '"', quoting=quoting)
-    return next(reader, [])
+    lines = io.StringIO(text, newline="")
+    if quote is None:
+        return next(csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE), [])
+    return next(csv.reader(lines, delimiter=delimiter, quotechar=quote), [])

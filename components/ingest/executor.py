@@ -7,14 +7,15 @@ import os
 import shutil
 from typing import Any
 
-from components.ingest import sources, spec
-from components.ingest.ingestion import ingest
 from tfx import types
 from tfx.components.util import examples_utils
 from tfx.dsl.components.base import base_executor
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils
 
+from components.ingest import sources, spec
+from components.ingest.ingestion import ingest
+from components.ingest.splitting import split_names
 from core.errors import DataError
 
 _LOG = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Executor(base_executor.BaseExecutor):
             )
         examples = artifact_utils.get_single_instance(output_dict["examples"])
         report_artifact = artifact_utils.get_single_instance(output_dict["ingest_report"])
-        names = list(data.split.shares)
+        names = split_names(data.split)
         examples.split_names = artifact_utils.encode_split_names(names)
         try:
             report = ingest(

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from components.ingest import examples, tfrecord, times
+from components.ingest.columns import check_named
 from components.ingest.prefetch import prefetch
 from components.ingest.quarantine import Quarantine
 from components.ingest.report import FILE_NAME, IngestReport, Tally
 from components.ingest.rows import Plan, Reader, Rows
 from components.ingest.sources import Source
-from components.ingest.splitting import HashSplitter, LeakageCheck, Splitter, place_rejects
+from components.ingest.splitting import HashSplitter, LeakageCheck, Splitter, place_rejects, split_names
 from components.ingest.writing import SplitWriters
 from core.errors import DataError
 from core.files import write_json_atomic
@@ -52,8 +53,9 @@ def ingest(
     tally = Tally(data, source, plan)
     with Quarantine(report_dir) as quarantine:
         splitter = _splitter(data, plan, reader, source)
-        leakage = LeakageCheck(list(split_uris))
-        with SplitWriters(split_uris, data.shards) as writers:
+        directories = {name: split_uris[name] for name in split_names(data.split)}
+        leakage = LeakageCheck(list(directories))
+        with SplitWriters(directories, data.shards) as writers:
             written = _write(reader.rows(plan), splitter, leakage, writers, quarantine, tally, progress)
             report = tally.report(written, quarantine.by_file, leakage.result())
             write_json_atomic(os.path.join(report_dir, FILE_NAME), report.to_dict())
@@ -131,7 +133,7 @@ def _write(
                 writers.splits[name].write(encoded.take(_indices(chosen)), crcs[chosen])
                 leakage.add(name, assignment.groups[chosen])
         placed = rows.batch if not assignment.unplaced else rows.batch.filter(_mask(assignment.codes >= 0))
-        missing = {name: column.null_count for name, column in zip(placed.schema.names, placed.columns)}
+        missing = {name: column.null_count for name, column in zip(placed.schema.names, placed.columns, strict=True)}
         tally.add_values(missing, rows.non_finite)
         if progress is not None:
             progress(sum(writer.count for writer in writers.splits.values()))
@@ -171,8 +173,6 @@ def named_column(plan: Plan, name: str) -> Any:
     Raises:
         ConfigError: The data has no such column.
     """
-    from components.ingest.csv_reader import check_named
-
     check_named([name], [column.name for column in plan.columns], "data.split.column")
     return next(column for column in plan.columns if column.name == name)
 

@@ -216,7 +216,8 @@ class ColumnProfile:
         elif kind is Kind.OTHER_NOTATION:
             fix = f"check data.csv.decimal and thousands separators; otherwise {fix}"
         return DataError(
-            f"column {self.name!r} holds {wanted} but for {others} of {total} cells; the first is {kind.value}: {place.cell!r}",
+            f"column {self.name!r} holds {wanted} but for {others} of {total} cells; "
+            f"the first is {kind.value}: {place.cell!r}",
             place=f"{place.file}:{place.line}",
             hint=fix,
         )

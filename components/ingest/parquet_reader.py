@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from components.ingest import arrow_values
-from components.ingest.csv_reader import check_named
-from components.ingest.rows import Column, Plan, Reject, Rows, shorten
+from components.ingest.columns import check_named, same_columns
+from components.ingest.rows import Column, Plan, Rows, shorten, without_bad
 from core.errors import DataError
 from core.settings.data import DataSettings
 
@@ -45,7 +42,7 @@ class ParquetReader:
             if not file.metadata.num_rows:
                 skipped.append((path, "no rows"))
             for batch in _batches(file, path):
-                for name, column in zip(batch.schema.names, batch.columns):
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     # An empty text may be missing by policy; whether anything is left is seen value by value.
                     filled[name] = filled[name] or self._has_value(column)
         if len(skipped) == len(self._files):
@@ -101,34 +98,7 @@ class ParquetReader:
             for row, problem in problems.items():
                 bad.setdefault(row, f"column {column.name!r}: {shorten(str(source[row].as_py()), 80)} {problem}")
         typed = pyarrow.RecordBatch.from_arrays(arrays, [column.name for column in plan.columns])
-        return keep_good(path, typed, before, bad, batch, {k: v for k, v in non_finite.items() if v})
-
-
-def keep_good(
-    path: str, typed: Any, before: int, bad: Mapping[int, str], original: Any, non_finite: Mapping[str, int]
-) -> Rows:
-    """Returns a block without its bad rows, which become rejects.
-
-    Args:
-        path: The file.
-        typed: pyarrow.RecordBatch of all rows.
-        before: Rows of the file before this block.
-        bad: Reason by row.
-        original: pyarrow.RecordBatch of all rows as read, for the text of rejects.
-        non_finite: Cells made missing, by column.
-    """
-    import pyarrow
-
-    keep = np.ones(typed.num_rows, bool)
-    keep[list(bad)] = False
-    kept = np.flatnonzero(keep)
-
-    def raw(row: int) -> str:
-        return shorten(str(original.slice(row, 1).to_pylist()[0]))
-
-    rejects = [Reject(path, before + row + 1, bad[row], raw(row)) for row in sorted(bad)]
-    rows = Rows(path, typed, kept + before + 1, lambda row: raw(int(kept[row])), rejects, non_finite)
-    return rows if not bad else dataclasses.replace(rows, batch=typed.filter(pyarrow.array(keep)))
+        return without_bad(path, typed, before, bad, batch, {k: v for k, v in non_finite.items() if v})
 
 
 def _open(path: str) -> Any:
@@ -159,8 +129,6 @@ def _short(error: Exception) -> str:
 
 
 def _same_schema(schema: Any, first: Any, path: str, first_path: str) -> None:
-    from components.ingest.dialect import same_columns
-
     same_columns(schema.names, first.names, path, first_path)
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if twice:

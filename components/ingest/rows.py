@@ -103,3 +103,30 @@ class Reader(Protocol):
 def shorten(text: str, limit: int = 500) -> str:
     """Returns a text cut to `limit` characters, marked when it was cut."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def without_bad(
+    path: str, typed: Any, before: int, bad: Mapping[int, str], original: Any, non_finite: Mapping[str, int]
+) -> Rows:
+    """Returns a block without its bad rows, which become rejects.
+
+    Args:
+        path: The file.
+        typed: pyarrow.RecordBatch of all rows.
+        before: Rows of the file before this block.
+        bad: Reason by row.
+        original: pyarrow.RecordBatch of all rows as read, for the text of rejects.
+        non_finite: Cells made missing, by column.
+    """
+    import pyarrow
+
+    keep = np.ones(typed.num_rows, bool)
+    keep[list(bad)] = False
+    kept = np.flatnonzero(keep)
+
+    def raw(row: int) -> str:
+        return shorten(str(original.slice(row, 1).to_pylist()[0]))
+
+    rejects = [Reject(path, before + row + 1, bad[row], raw(row)) for row in sorted(bad)]
+    rows = Rows(path, typed, kept + before + 1, lambda row: raw(int(kept[row])), rejects, non_finite)
+    return rows if not bad else dataclasses.replace(rows, batch=typed.filter(pyarrow.array(keep)))

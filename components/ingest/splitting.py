@@ -120,7 +120,15 @@ def place_rejects(rows: Rows, assignment: Assignment) -> list[Reject]:
 
 def upper_bounds(settings: SplitSettings) -> npt.NDArray[np.float64]:
     """Returns where each split ends on the scale from 0 to 1, float64[splits]."""
-    return np.cumsum(list(settings.shares.values()))
+    return np.cumsum([settings.shares[name] for name in split_names(settings)])
+
+
+def split_names(settings: SplitSettings) -> list[str]:
+    """Returns the names of the splits in their order on that scale: train first, eval last, others by name.
+
+    The order in which a file or a flag lists them means nothing.
+    """
+    return sorted(settings.shares, key=lambda name: ({"train": 0, "eval": 2}.get(name, 1), name))
 
 
 def _seed(text: str) -> np.uint64:

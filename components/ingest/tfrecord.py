@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -55,7 +55,8 @@ def frame(examples: Any, crcs: Checksums) -> bytes:
     nothing = pyarrow.scalar(b"", pyarrow.large_binary())
     joined = compute.binary_join_element_wise(headers.take(pyarrow.array(codes)), examples, footers, nothing)
     bounds = np.frombuffer(joined.buffers()[1], np.int64)
-    return joined.buffers()[2][int(bounds[0]) : int(bounds[count])].to_pybytes()  # type: ignore[no-any-return]
+    framed: bytes = joined.buffers()[2][int(bounds[0]) : int(bounds[count])].to_pybytes()
+    return framed
 
 
 def read(path: str) -> Iterator[tuple[int, bytes]]:

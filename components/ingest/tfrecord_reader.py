@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from components.ingest import arrow_values, tfrecord
-from components.ingest.csv_reader import check_named
-from components.ingest.parquet_reader import keep_good
-from components.ingest.rows import Column, Plan, Rows
+from components.ingest.columns import check_named
+from components.ingest.rows import Column, Plan, Rows, without_bad
 from core.errors import ConfigError, DataError
 from core.settings.data import ColumnType, DataSettings
 
@@ -44,7 +43,7 @@ class TfRecordReader:
             for before, records in _chunks(path):
                 count += len(records)
                 batch = _decode(records, path, before)
-                for name, column in zip(batch.schema.names, batch.columns):
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     self._note(name, column, path, before, types, where, empty)
             if not count:
                 skipped.append((path, "no records"))
@@ -75,7 +74,7 @@ class TfRecordReader:
                         bad.update(dict.fromkeys(odd, f"feature {column.name!r} is not a finite number"))
                     arrays.append(_scalars(values))
                 typed = pyarrow.RecordBatch.from_arrays(arrays, [column.name for column in plan.columns])
-                yield keep_good(path, typed, before, bad, batch, non_finite)
+                yield without_bad(path, typed, before, bad, batch, non_finite)
 
     def _note(
         self,
@@ -134,7 +133,7 @@ def _decode(records: list[bytes], path: str, before: int) -> Any:
 
     try:
         return example_coder.ExamplesToRecordBatchDecoder().DecodeBatch(records)
-    except Exception as error:  # noqa: BLE001 - the C++ coder raises bare RuntimeError; the records tell what is wrong
+    except Exception as error:  # the C++ coder raises bare RuntimeError
         raise _explain(records, path, before) from error
 
 
@@ -147,9 +146,9 @@ def _explain(records: list[bytes], path: str, before: int) -> DataError:
     for number, record in enumerate(records, start=before + 1):
         try:
             batch = decoder.DecodeBatch([record])
-        except Exception as error:  # noqa: BLE001 - see _decode
+        except Exception as error:
             return DataError(f"record {number} is not a tf.Example ({error})", place=f"{path}:{number}")
-        for name, column in zip(batch.schema.names, batch.columns):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
             kind = None if column.null_count else arrow_values.natural_type(column.type)
             if kind is None:
                 continue

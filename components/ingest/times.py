@@ -19,7 +19,7 @@ _MAX_TIMES = 1 << 21
 
 
 class TimeSplitter:
-    """Splits by a column in ascending order: the first split gets the oldest rows.
+    """Splits by a column in ascending order: train gets the oldest rows, eval the newest.
 
     Rows of one moment stay together, so every row of a split is strictly newer than all of the split before.
 

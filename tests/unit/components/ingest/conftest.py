@@ -86,7 +86,7 @@ def read_split(folder: Path) -> list[dict[str, Any]]:
     rows = []
     for record in records:
         batch = decoder.DecodeBatch([record])
-        row = {name: column.to_pylist()[0] for name, column in zip(batch.schema.names, batch.columns)}
+        row = {name: column.to_pylist()[0] for name, column in zip(batch.schema.names, batch.columns, strict=True)}
         rows.append({name: v[0] if len(v) == 1 else v for name, v in row.items() if v is not None})
     return rows
 

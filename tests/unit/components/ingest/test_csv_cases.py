@@ -124,7 +124,7 @@ def test_other_delimiters_are_noticed(write, run, mark: str) -> None:
 
 def test_decimal_commas_never_become_text_unseen(write, run) -> None:
     """With the delimiter set but not the decimal mark, 9,50 is refused and names the setting."""
-    with pytest.raises(DataError, match="data.csv.decimal"):
+    with pytest.raises(DataError, match=r"data\.csv\.decimal"):
         run(write(table("id;price", [f"{n};9,50" for n in range(30)])), csv__delimiter=";")
 
 
@@ -201,7 +201,7 @@ def test_no_row_at_all_is_refused(write, run, content: str) -> None:
 
 def test_all_rows_bad_is_refused_whatever_the_share(write, run) -> None:
     """Even when every row may be bad, nothing to train on is an error."""
-    with pytest.raises(DataError, match="none of|no column|no row"):
+    with pytest.raises(DataError, match=r"none of|no column|no row"):
         run(write(table("id,name", ["1", "2", "3"])), max_bad_share=1.0)
 
 
@@ -373,7 +373,7 @@ def test_files_of_another_kind_are_named(write, run, magic: bytes, what: str) ->
 
 
 def test_booleans(write, run) -> None:
-    """true and false in any case become 1 and 0."""
+    """Both true and false in any case become 1 and 0."""
     rows = [f"{n},{'True' if n % 2 else 'false'}" for n in range(30)]
     result = run(write(table("id,flag", rows)))
     assert result.report.columns[1]["type"] == "boolean"

@@ -100,7 +100,7 @@ def test_unsupported_types_are_named(table, run, values: pa.Array) -> None:
 
 
 def test_non_finite_and_too_large_values(table, run) -> None:
-    """nan is missing and counted; an unsigned number beyond 64 bits with sign is set aside with its row."""
+    """A nan is missing and counted; an unsigned number beyond 64 bits with sign is set aside with its row."""
     numbers = [1.5] * 200
     numbers[5] = float("nan")
     large = [1] * 200

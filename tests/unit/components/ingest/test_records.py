@@ -20,7 +20,7 @@ def cut_in_pieces(text: bytes, size: int, cutter: Cutter) -> tuple[list[tuple[in
     rest, line = b"", 0
 
     def take(buffer: bytes, cut: Cut) -> None:
-        found.extend((line + int(n), buffer[s:e]) for s, e, n in zip(cut.starts, cut.ends, cut.lines))
+        found.extend((line + int(n), buffer[s:e]) for s, e, n in zip(cut.starts, cut.ends, cut.lines, strict=True))
         odd.extend((line + n, buffer[s:e]) for s, e, n, _ in cut.malformed)
 
     for start in range(0, len(text), size):
@@ -71,7 +71,7 @@ def test_every_line_is_accounted_for() -> None:
     """Records, their line breaks, malformed lines and blank lines add up to the lines of the text."""
     text = b'a,b\n\n"x\ny",1\n"bad"z,2\nlast,"open\n'
     cut = Cutter(b",", b'"').cut(text, final=True)
-    assert [text[s:e] for s, e in zip(cut.starts, cut.ends)] == [b"a,b", b'"x\ny",1']
+    assert [text[s:e] for s, e in zip(cut.starts, cut.ends, strict=True)] == [b"a,b", b'"x\ny",1']
     assert cut.lines.tolist() == [0, 2]
     assert [(line, reason) for _, _, line, reason in cut.malformed] == [
         (4, records.TEXT_AFTER_QUOTE),

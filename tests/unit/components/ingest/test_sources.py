@@ -96,7 +96,7 @@ def test_span_of_the_run_date(write, tmp_path: Path, present: list[str], wanted:
 def test_a_day_without_data_is_refused(write, tmp_path: Path, span: str) -> None:
     """A day that has no data never falls back on an older span; the newest is named."""
     write("data", f"day-{span}/data.csv")
-    with pytest.raises(DataError, match=f"no data for 2024-05-03.*newest is {span}") as caught:
+    with pytest.raises(DataError, match=rf"no data for 2024-05-03.*newest is {span}") as caught:
         resolve(tmp_path / "day-{SPAN}", DAY)
     assert caught.value.exit_code == 4
 
@@ -107,7 +107,7 @@ def test_date_tokens(write, tmp_path: Path) -> None:
     write("data", "2024/05/01/a.csv")
     pattern = tmp_path / "{YYYY}" / "{MM}" / "{DD}"
     assert resolve(pattern, DAY).span == 19846
-    with pytest.raises(ConfigError, match="run.date"):
+    with pytest.raises(ConfigError, match=r"run\.date"):
         resolve(pattern)
     with pytest.raises(DataError, match="no data for 2024-05-02; newest is 2024-05-03"):
         resolve(pattern, datetime.date(2024, 5, 2))

@@ -105,6 +105,17 @@ def test_newest_rows_are_held_out(write, run, column: str) -> None:
     assert result.report.split["leakage"]["groups_shared"] == 0
 
 
+@pytest.mark.parametrize("method", ["hash", "time"])
+def test_the_order_of_the_shares_means_nothing(write, run, method: str) -> None:
+    """Listing eval before train changes no row's split: under time, train still has the oldest rows."""
+    chosen = {"split__method": method, "split__column": "tick"}
+    path = write(people(400, 10))
+    one = run(path, split__shares={"train": 0.75, "eval": 0.25}, **chosen)
+    two = run(path, split__shares={"eval": 0.25, "train": 0.75}, **chosen)
+    assert one.rows["eval"] == two.rows["eval"]
+    assert len(one.rows["eval"]) < 200
+
+
 def test_unordered_time_texts_are_refused(write, run) -> None:
     """Texts that are no ISO 8601 moments cannot be put in order."""
     text = "\n".join(["id,day", *[f"{n},{1 + n % 12}/31/2024" for n in range(30)], ""])
@@ -114,7 +125,7 @@ def test_unordered_time_texts_are_refused(write, run) -> None:
 
 def test_an_empty_split_is_refused(write, run) -> None:
     """One group cannot fill two splits: the empty one is named."""
-    with pytest.raises(DataError, match="split '(train|eval)' got none of 50 rows"):
+    with pytest.raises(DataError, match=r"split '(train|eval)' got none of 50 rows"):
         run(write(people(50, 1)), split__method="group", split__column="person")
 
 
