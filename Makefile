@@ -28,7 +28,7 @@ test: env ## Run every test: unit, integration, e2e (ARGS="-k name").
 	@$(BIN)/python -m pytest $(ARGS)
 
 test-unit: env ## Run the unit tests only.
-	@$(BIN)/python -m pytest -m unit $(ARGS)
+	@$(BIN)/python -m pytest tests/unit $(ARGS)
 
 lint: env ## Lint, format check, types, layers.
 	@$(BIN)/ruff check .
