@@ -44,6 +44,7 @@ class Change:
 def compare(curated: schema_pb2.Schema, proposed: schema_pb2.Schema) -> list[Change]:
     """Returns every difference between two schemas, ordered by feature."""
     before, after = _features(curated), _features(proposed)
+    listed, relisted = _values(curated), _values(proposed)
     changes = []
     for name in sorted({*before, *after}):
         if name not in before:
@@ -52,7 +53,7 @@ def compare(curated: schema_pb2.Schema, proposed: schema_pb2.Schema) -> list[Cha
             changes.append(Change("removed", name, "feature", _summary(before[name]), ""))
         else:
             old, new = before[name], after[name]
-            changes += _aspects(name, old, new)
+            changes += _aspects(name, old, new, _exchanged(listed[name], relisted[name]))
     return changes
 
 
@@ -65,9 +66,27 @@ def render(changes: list[Change]) -> str:
     return "\n".join([*(str(change) for change in changes), total])
 
 
-def _aspects(name: str, old: dict[str, str], new: dict[str, str]) -> list[Change]:
-    """Returns what differs in a feature that both schemas have."""
-    return [Change("changed", name, aspect, old[aspect], new[aspect]) for aspect in old if old[aspect] != new[aspect]]
+def _aspects(name: str, old: dict[str, str], new: dict[str, str], exchanged: str) -> list[Change]:
+    """Returns what differs in a feature that both schemas have; `exchanged` tells the values that came and went."""
+    after = {**new, "domain": new["domain"] + exchanged}
+    return [
+        Change("changed", name, aspect, old[aspect], after[aspect]) for aspect in old if old[aspect] != after[aspect]
+    ]
+
+
+def _exchanged(old: list[str], new: list[str]) -> str:
+    """Returns which values of two lists came and went, in words; empty when either list is empty or they agree."""
+    if not old or not new or set(old) == set(new):
+        return ""
+    came, went = [value for value in new if value not in old], [value for value in old if value not in new]
+    parts = [f"{word} {', '.join(map(repr, values))}" for word, values in (("with", came), ("without", went)) if values]
+    return f" ({'; '.join(parts)})"
+
+
+def _values(schema: schema_pb2.Schema) -> dict[str, list[str]]:
+    """Returns {feature: the texts that it may hold}; an empty list where the schema lists none."""
+    domains = {domain.name: list(domain.value) for domain in schema.string_domain}
+    return {item.name: domains.get(item.domain, list(item.string_domain.value)) for item in schema.feature}
 
 
 def _summary(feature: dict[str, str]) -> str:
@@ -107,7 +126,7 @@ def _describe(feature: schema_pb2.Feature, domains: dict[str, list[str]]) -> dic
 def _presence(feature: schema_pb2.Feature) -> str:
     presence = feature.presence
     if presence.min_fraction:
-        return f"in at least {presence.min_fraction:g} of the rows"
+        return f"in at least {100 * presence.min_fraction:g} % of the rows"
     return f"in at least {presence.min_count} rows" if presence.min_count else "none"
 
 
