@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from core.files import write_json_atomic
-from core.manifest import MANIFEST_FILE
 from serving.publish import Published
 
 RECEIPT_FILE = "push.json"
@@ -60,14 +59,3 @@ def read(directory: str | os.PathLike[str]) -> dict[str, Any]:
     """
     receipt: dict[str, Any] = json.loads((Path(directory) / RECEIPT_FILE).read_text(encoding="utf-8"))
     return receipt
-
-
-def why_gone(receipt: Mapping[str, Any]) -> str:
-    """Returns why a push cannot be taken as done any more; "" when it can.
-
-    Only local targets are looked at: an object store would have to be asked over the network for every cached run.
-    """
-    path = receipt["path"]
-    if not receipt["pushed"] or "://" in path:
-        return ""
-    return "" if (Path(path) / MANIFEST_FILE).is_file() else f"the pushed version {path} is gone"

@@ -281,7 +281,7 @@ class _Run:
                 if later.state == records.PENDING:
                     later.state, later.reason = records.SKIPPED, f"{stage.id} refused"
             raise NodeRefusedError(refusal)
-        pushed = stage.publication(outputs)
+        pushed = stage.publication(self._settings, outputs)
         if pushed:
             self.record.pushed = {**pushed, "reused": pushed["reused"] or record.state == records.CACHED}
 

@@ -82,6 +82,7 @@ def _pushed(record: RunRecord, settings: Settings) -> list[str]:
     pushed = record.pushed or {}
     word = "unchanged, already pushed" if pushed.get("reused") else "blessed and pushed"
     return [
+        *(f"warning  {text}" for text in pushed.get("warnings", [])[:3]),
         "",
         f"VERDICT  {word}: {settings.recipe} version {pushed['version']}",
         f"pushed   {pushed['path']}",

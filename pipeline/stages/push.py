@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.stages.stage import Channels, RunFacts, Stage
+from serving.target import Target, is_s3
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -49,22 +51,29 @@ def _receipt(outputs: Mapping[str, str]) -> dict[str, Any]:
     return receipt.read(outputs["pushed_model"])
 
 
+def _target(settings: Settings) -> Target:
+    """Returns where the model is served from; a local root is absolute, so that the answer outlives this folder."""
+    serving = settings.serving
+    root = serving.root if is_s3(serving.root) else os.path.abspath(serving.root)
+    return Target(root, settings.project, settings.recipe, serving.s3_endpoint)
+
+
 def _still_good(settings: Settings, outputs: Mapping[str, str]) -> str:
     """A push may stand while its version is there and no other run has pushed another model since.
 
-    Rollbacks do not count: a repeated run must not undo what an operator did in the night.
+    Rollbacks do not count: a repeated run must not undo what an operator did in the night. An object store is not
+    asked: a run in which nothing changed should need no network.
     """
-    from components.pusher import receipt
     from serving import history
     from serving.stores import open_store
-    from serving.target import Target, is_s3
 
-    pushed = _receipt(outputs)
-    gone = receipt.why_gone(pushed)
-    if gone or is_s3(settings.serving.root):
-        return gone
-    store = open_store(Target(settings.serving.root, settings.project, settings.recipe))
-    by_runs = [manifest for manifest in history.manifests(store) if manifest.pushed_by == "run"]
+    pushed, target = _receipt(outputs), _target(settings)
+    if target.is_s3 or not pushed["pushed"]:
+        return ""
+    known = history.manifests(open_store(target))
+    if pushed["version"] not in {manifest.version for manifest in known}:
+        return f"version {pushed['version']} is gone from {target.location}"
+    by_runs = [manifest for manifest in known if manifest.pushed_by == "run"]
     newest = max(by_runs, key=lambda manifest: manifest.version, default=None)
     if newest is not None and newest.model_digest != pushed["model_digest"]:
         return f"another run has pushed version {newest.version} since"
@@ -76,10 +85,13 @@ def _summary(outputs: Mapping[str, str]) -> str:
     return f"version {pushed['version']}" if pushed["pushed"] else str(pushed["reason"])
 
 
-def _publication(outputs: Mapping[str, str]) -> Mapping[str, Any]:
+def _publication(settings: Settings, outputs: Mapping[str, str]) -> Mapping[str, Any]:
     pushed = _receipt(outputs)
-    keys = ("version", "path", "reused", "warnings")
-    return {key: pushed[key] for key in keys} if pushed["pushed"] else {}
+    if not pushed["pushed"]:
+        return {}
+    version = pushed["version"]
+    path = _target(settings).version_location(version)
+    return {"version": version, "path": path, "reused": pushed["reused"], "warnings": pushed["warnings"]}
 
 
 STAGE = Stage(

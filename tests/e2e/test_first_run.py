@@ -37,8 +37,8 @@ def test_it_pushes_and_says_so_in_a_screen_of_text(first_run) -> None:
     tail = lines[-4:]
     assert any("VERDICT" in line and "pushed" in line for line in tail)
     pushed = next(line.split(maxsplit=1)[1] for line in tail if line.startswith("pushed"))
-    assert (place.path / pushed / "saved_model.pb").is_file()
-    assert Path(pushed).parent == Path("serving/forebay/taxi")
+    assert (Path(pushed) / "saved_model.pb").is_file()
+    assert Path(pushed).parent == place.path / "serving" / "forebay" / "taxi"
 
 
 def test_every_row_is_accounted_for(first_run) -> None:
