@@ -90,6 +90,7 @@ class _Decoder:
 
     def __init__(self, path: str, encoding: str) -> None:
         try:
+            "".encode(encoding)  # refuses codecs such as base64 that are not about text
             name = codecs.lookup(encoding).name
             # The plain codec keeps the mark as a character; the -sig one drops it.
             self.codec = "utf-8-sig" if name == "utf-8" else name
@@ -151,6 +152,8 @@ def _check_head(head: bytes, path: str, codec: str) -> None:
     for magic, what, fix in _FOREIGN:
         if head.startswith(magic):
             raise DataError(f"this is {what}, not a text file", place=path, hint=fix)
+    if head.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        raise DataError("this is a web page or XML, not a table", place=path, hint="fetch the file itself")
     if not codec.startswith("utf-8"):
         return
     for mark, name in _MARKS:

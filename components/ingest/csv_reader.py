@@ -38,8 +38,10 @@ class CsvReader:
         blocks = CsvBlocks(self._data.csv, self._files)
         profiles: dict[str, ColumnProfile] = {}
         with_rows: set[str] = set()
+        rows = 0
         for block in blocks.blocks():
             with_rows.add(block.file)
+            rows += len(block.lines)
             for name, cells in zip(block.cells.schema.names, block.cells.columns, strict=True):
                 profile = profiles.get(name) or profiles.setdefault(name, ColumnProfile(name, self._data.csv))
                 profile.observe(cells, block.lines, block.file)
@@ -51,7 +53,8 @@ class CsvReader:
         decided = [(name, self._decide(profiles[name])) for name in names]
         columns = tuple(column for _, column in decided if column)
         excluded = tuple(name for name, column in decided if column is None)
-        return Plan(columns, excluded, tuple(f"column {c.name!r}: {c.note}" for c in columns if c.note), skipped)
+        warnings = tuple(f"column {c.name!r}: {c.note}" for c in columns if c.note)
+        return Plan(rows, columns, excluded, warnings, skipped)
 
     def rows(self, plan: Plan) -> Iterator[Rows]:
         """Yields every row, typed as planned."""

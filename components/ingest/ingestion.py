@@ -79,6 +79,9 @@ def open_reader(data: DataSettings, source: Source) -> Reader:
 
 
 def _check_columns(data: DataSettings, plan: Plan, source: Source) -> None:
+    if not plan.rows:
+        # Every row is broken. The second pass sets them aside, and the refusal can say why and point to them.
+        return
     if plan.excluded and data.empty_columns == "refuse":
         raise DataError(
             f"column {plan.excluded[0]!r} has no values",
@@ -95,6 +98,8 @@ def _check_columns(data: DataSettings, plan: Plan, source: Source) -> None:
 def _splitter(data: DataSettings, plan: Plan, reader: Reader, source: Source) -> Splitter:
     settings = data.split
     if settings.method == "hash":
+        return HashSplitter(settings)
+    if not plan.rows:
         return HashSplitter(settings)
     column = named_column(plan, str(settings.column))
     if settings.method == "group":

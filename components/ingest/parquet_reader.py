@@ -36,9 +36,11 @@ class ParquetReader:
         first = _open(self._files[0]).schema_arrow
         filled = dict.fromkeys(first.names, False)
         skipped = []
+        rows = 0
         for path in self._files:
             file = _open(path)
             _same_schema(file.schema_arrow, first, path, self._files[0])
+            rows += file.metadata.num_rows
             if not file.metadata.num_rows:
                 skipped.append((path, "no rows"))
             for batch in _batches(file, path):
@@ -49,7 +51,8 @@ class ParquetReader:
             raise DataError("there is no row in any file", place=self._files[0])
         check_named(self._data.types, first.names, "data.types")
         columns = [self._column(field) for field in first if filled[field.name]]
-        return Plan(tuple(columns), tuple(name for name in first.names if not filled[name]), (), tuple(skipped))
+        excluded = tuple(name for name in first.names if not filled[name])
+        return Plan(rows, tuple(columns), excluded, (), tuple(skipped))
 
     def rows(self, plan: Plan) -> Iterator[Rows]:
         """Yields every row, typed as planned."""

@@ -53,12 +53,14 @@ class Plan:
     """What a first look over all files found out.
 
     Attributes:
+        rows: Usable rows seen; a few more may turn out bad when they are converted.
         columns: The columns that become features, in file order.
         excluded: Names of columns without any value.
         warnings: What the user should know, one sentence each.
         skipped: (file, reason) of files without rows.
     """
 
+    rows: int
     columns: tuple[Column, ...]
     excluded: tuple[str, ...]
     warnings: tuple[str, ...]

@@ -38,6 +38,7 @@ class TfRecordReader:
         where: dict[str, tuple[str, int]] = {}
         empty: dict[str, None] = {}
         skipped = []
+        rows = 0
         for path in self._files:
             count = 0
             for before, records in _chunks(path):
@@ -45,6 +46,7 @@ class TfRecordReader:
                 batch = _decode(records, path, before)
                 for name, column in zip(batch.schema.names, batch.columns, strict=True):
                     self._note(name, column, path, before, types, where, empty)
+            rows += count
             if not count:
                 skipped.append((path, "no records"))
         if len(skipped) == len(self._files):
@@ -52,7 +54,7 @@ class TfRecordReader:
         check_named(self._data.types, [*types, *empty], "data.types")
         self._check_declared(types)
         columns = tuple(Column(name, types[name], declared=name in self._data.types) for name in sorted(types))
-        return Plan(columns, tuple(sorted(set(empty) - set(types))), (), tuple(skipped))
+        return Plan(rows, columns, tuple(sorted(set(empty) - set(types))), (), tuple(skipped))
 
     def rows(self, plan: Plan) -> Iterator[Rows]:
         """Yields every record's features, typed as planned."""

@@ -83,12 +83,8 @@ def read_split(folder: Path) -> list[dict[str, Any]]:
 
     decoder = example_coder.ExamplesToRecordBatchDecoder()
     records = [data for path in sorted(folder.glob("data_tfrecord-*.gz")) for _, data in tfrecord.read(str(path))]
-    rows = []
-    for record in records:
-        batch = decoder.DecodeBatch([record])
-        row = {name: column.to_pylist()[0] for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-        rows.append({name: v[0] if len(v) == 1 else v for name, v in row.items() if v is not None})
-    return rows
+    rows = decoder.DecodeBatch(records).to_pylist() if records else []
+    return [{name: v[0] if len(v) == 1 else v for name, v in row.items() if v is not None} for row in rows]
 
 
 @pytest.fixture

@@ -72,10 +72,11 @@ def test_utf16_is_recognised(write, run) -> None:
         assert caught.value.hint.endswith(wanted)
 
 
-def test_unknown_encoding_is_a_config_error(write, run) -> None:
-    """A codec that does not exist is named."""
-    with pytest.raises(ConfigError, match="klingon"):
-        run(write(table("id,name", repeated("x"))), csv__encoding="klingon")
+@pytest.mark.parametrize("encoding", ["klingon", "base64"])
+def test_unknown_encoding_is_a_config_error(write, run, encoding: str) -> None:
+    """A codec that does not exist, or is not one of text, is named."""
+    with pytest.raises(ConfigError, match=encoding):
+        run(write(table("id,name", repeated("x"))), csv__encoding=encoding)
 
 
 def test_inch_signs_stay_two_records(write, run) -> None:
@@ -201,8 +202,13 @@ def test_no_row_at_all_is_refused(write, run, content: str) -> None:
 
 def test_all_rows_bad_is_refused_whatever_the_share(write, run) -> None:
     """Even when every row may be bad, nothing to train on is an error."""
-    with pytest.raises(DataError, match=r"none of|no column|no row"):
-        run(write(table("id,name", ["1", "2", "3"])), max_bad_share=1.0)
+    path = write(table("id,name", ["1", "2", "3"]))
+    with pytest.raises(DataError, match="got none of 0 rows"):
+        run(path, max_bad_share=1.0)
+    for method in ({}, {"split__method": "time", "split__column": "id"}):
+        with pytest.raises(DataError, match="3 of 3 rows") as caught:
+            run(path, **method)
+        assert caught.value.place == f"{path}:2"
 
 
 def test_long_identifiers_do_not_flip_the_type_unseen(write, run) -> None:
@@ -363,8 +369,8 @@ def test_gzip_is_told_by_content(write, run) -> None:
 
 @pytest.mark.parametrize(
     ("magic", "what"),
-    [(b"PK\x03\x04rest", "spreadsheet"), (b"PAR1rest", "Parquet"), (b"BZh91AY", "bzip2")],
-    ids=["zip", "parquet", "bzip2"],
+    [(b"PK\x03\x04rest", "spreadsheet"), (b"PAR1rest", "Parquet"), (b"BZh91AY", "bzip2"), (b"\n<HTML>", "web")],
+    ids=["zip", "parquet", "bzip2", "html"],
 )
 def test_files_of_another_kind_are_named(write, run, magic: bytes, what: str) -> None:
     """A spreadsheet, a Parquet file or another compression is told by its first bytes."""
