@@ -87,5 +87,6 @@ def sha256_tree(root: str | os.PathLike[str]) -> dict[str, str]:
     """Returns {relative posix path: hex SHA-256} of every file below a directory."""
     base = Path(root)
     return {
-        (path.relative_to(base).as_posix() if path != base else path.name): sha256_file(path) for path in iter_files(base)
+        (path.relative_to(base).as_posix() if path != base else path.name): sha256_file(path)
+        for path in iter_files(base)
     }

@@ -13,7 +13,9 @@ from typing import Any
 CONTENT_DIGEST = "content_digest"
 
 
-def newest_blessed_model(models: Iterable[Any], blessings: Iterable[Any], candidate: Any | None) -> tuple[Any, Any] | None:
+def newest_blessed_model(
+    models: Iterable[Any], blessings: Iterable[Any], candidate: Any | None
+) -> tuple[Any, Any] | None:
     """Returns the newest model that an Evaluator blessed and that is not the candidate, with its blessing.
 
     Args:

@@ -52,6 +52,6 @@ def _newest(artifacts: list[Any]) -> Any | None:
 def _picked(
     input_dict: dict[str, list[Any]], found: tuple[Any, Any] | None, keys: tuple[str, str]
 ) -> dict[str, list[Any]]:
-    chosen = {key: item.id for key, item in zip(keys, found)} if found else {}
+    chosen = {key: item.id for key, item in zip(keys, found, strict=True)} if found else {}
     picked = {key: [item for item in input_dict[key] if item.id == chosen.get(key)] for key in keys}
     return {**picked, "candidate": []}

@@ -23,7 +23,9 @@ class CsvSettings(Section):
     @pydantic.model_validator(mode="after")
     def _marks_differ(self) -> CsvSettings:
         if self.delimiter == self.decimal:
-            raise ValueError(f"delimiter and decimal are both {self.delimiter!r}: a number could not be told from two cells")
+            raise ValueError(
+                f"delimiter and decimal are both {self.delimiter!r}: a number could not be told from two cells"
+            )
         if self.delimiter == self.quote:
             raise ValueError(f"delimiter and quote are both {self.delimiter!r}")
         return self

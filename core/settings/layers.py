@@ -100,7 +100,9 @@ def merge(layers: Sequence[Layer]) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     return values, places
 
 
-def _merge_into(target: dict[str, Any], source: dict[str, Any], path: KeyPath, layer: Layer, places: dict[KeyPath, str]) -> None:
+def _merge_into(
+    target: dict[str, Any], source: dict[str, Any], path: KeyPath, layer: Layer, places: dict[KeyPath, str]
+) -> None:
     for key, value in source.items():
         here = (*path, key)
         current = target.get(key)
@@ -113,9 +115,7 @@ def _merge_into(target: dict[str, Any], source: dict[str, Any], path: KeyPath, l
         target[key] = _copied(value)
         place = layer.places.get(here) or _nearest_place(here, layer)
         places[here] = place
-        for inner, inner_place in layer.places.items():
-            if inner[: len(here)] == here:
-                places[inner] = inner_place
+        places.update({inner: line for inner, line in layer.places.items() if inner[: len(here)] == here})
 
 
 def _copied(value: Any) -> Any:

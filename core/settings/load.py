@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from core.errors import ConfigError
-from core.settings.layers import KeyPath, Layer, merge, read_assignments, read_file
+from core.settings.layers import KeyPath, merge, read_assignments, read_file
 from core.settings.schema import Settings
 
 BASE_FILE = Path(__file__).resolve().parents[2] / "configs" / "base.yaml"

@@ -79,7 +79,7 @@ class Threshold(Section):
     max: Union[float, None] = None
     max_drop: Union[Annotated[float, pydantic.Field(ge=0.0)], None] = None
     max_relative_drop: Union[Share, None] = None
-    slices: list[str] = []
+    slices: list[str] = pydantic.Field(default_factory=list)
     min_examples: PositiveInt = 1
 
     @pydantic.model_validator(mode="after")

@@ -44,7 +44,9 @@ class LazyGroup(click.Group):
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds the verb; an unknown one is answered with the nearest."""
         name = args[0] if args else ""
         if name and name not in VERBS and not name.startswith("-"):
@@ -78,10 +80,18 @@ def run(arguments: list[str]) -> int:
         _report(error.to_dict(), str(error), wants_json)
         return error.exit_code
     except click.ClickException as error:
-        _report({"error": "UsageError", "headline": error.format_message(), "exit_code": EXIT_USAGE}, _usage(error), wants_json)
+        _report(
+            {"error": "UsageError", "headline": error.format_message(), "exit_code": EXIT_USAGE},
+            _usage(error),
+            wants_json,
+        )
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
-        _report({"error": "Interrupted", "headline": "interrupted", "exit_code": EXIT_INTERRUPTED}, "interrupted", wants_json)
+        _report(
+            {"error": "Interrupted", "headline": "interrupted", "exit_code": EXIT_INTERRUPTED},
+            "interrupted",
+            wants_json,
+        )
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader (`| head`) has gone; nothing is wrong with the command.
@@ -92,7 +102,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    pairs = zip(arguments, [*arguments[1:], ""])
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
     return any(pair == ("--output", "json") for pair in pairs) or "--output=json" in arguments
 
 
@@ -112,7 +122,9 @@ def _report_unexpected(error: Exception, wants_json: bool) -> int:
     import tempfile
     import traceback
 
-    with tempfile.NamedTemporaryFile("w", prefix="forebay-crash-", suffix=".txt", delete=False, encoding="utf-8") as stream:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="forebay-crash-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as stream:
         traceback.print_exception(error, file=stream)
     text = str(error).strip().splitlines()
     headline = f"unexpected {type(error).__name__}: {text[0][:200] if text else 'no message'}"

@@ -16,7 +16,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def config_options(function: Function) -> Function:
     """Adds `-c/--config FILE` (parameter `config`) and `--set a.b=c` (parameter `assignments`), both repeatable."""
     function = click.option(
-        "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting, such as training.epochs=2."
+        "--set",
+        "assignments",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change one setting, such as training.epochs=2.",
     )(function)
     return click.option("-c", "--config", multiple=True, metavar="FILE", help="YAML overlay; later ones win.")(function)
 

@@ -46,9 +46,7 @@ def command(
     return start(loaded, first, last, dry_run, reason, output)
 
 
-def start(
-    loaded: Loaded, first: str | None, last: str | None, dry_run: bool, reason: str | None, output: str
-) -> int:
+def start(loaded: Loaded, first: str | None, last: str | None, dry_run: bool, reason: str | None, output: str) -> int:
     """Runs (or previews) with loaded settings and returns the exit code."""
     from pipeline.runners import local, verdict
     from pipeline.runners.plan import Span

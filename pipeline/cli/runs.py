@@ -117,4 +117,3 @@ def _root(config: tuple[str, ...], assignments: tuple[str, ...]) -> str:
 
 def _node_line(node: NodeRecord) -> str:
     return f"  {node.id:<36}{node.state:<12}{node.seconds:7.1f} s  {node.number}".rstrip()
-

@@ -150,10 +150,9 @@ def newest(root: PipelineRoot, node_id: str) -> Entry | None:
 
 def difference(old: Parts, new: Parts) -> str:
     """Returns in words what changed between two sets of parts: first inputs, then code, settings, environment."""
-    changes: list[str] = []
-    for name in sorted({*old.inputs, *new.inputs}):
-        if old.inputs.get(name, "") != new.inputs.get(name, ""):
-            changes.append(f"input {name} has other content")
+    names = sorted({*old.inputs, *new.inputs})
+    changed = [name for name in names if old.inputs.get(name, "") != new.inputs.get(name, "")]
+    changes = [f"input {name} has other content" for name in changed]
     changes += _changed_code(old.code, new.code)
     for name in sorted({*old.settings, *new.settings}):
         before, after = old.settings.get(name), new.settings.get(name)

@@ -1,4 +1,4 @@
-"""Content digests of the code a node calls: its module, the project modules that it imports, the files that it names."""
+"""Content digests of the code a node calls: its module, the project modules it imports, the files it names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ class _Module:
 def search_path() -> list[Path]:
     """Returns the folders whose modules count as the project's: where we stand, Forebay itself, and PYTHONPATH."""
     installed = (Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
-    wanted = [Path.cwd(), PROJECT, *(Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry)]
+    wanted = [
+        Path.cwd(),
+        PROJECT,
+        *(Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry),
+    ]
     kept: list[Path] = []
     for folder in (item.resolve() for item in wanted):
         inside = any(folder == base / "lib" or base / "lib" in folder.parents for base in installed)
@@ -95,7 +99,7 @@ def _parents(name: str) -> list[str]:
     return [".".join(parts[:length]) for length in range(1, len(parts))]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _read(path: Path) -> _Module:
     """Reads a source file once; the nodes of a graph share most of their modules."""
     source = path.read_bytes()
@@ -123,12 +127,11 @@ def _could_be_a_path(text: str) -> bool:
 def _imported(module: _Module, name: str, *, is_package: bool) -> Iterator[str]:
     """Yields the dotted names that a module may import: each module, and each name taken from it."""
     yield from module.imports
-    for level, base, members in module.members:
-        if level:
-            parts = name.split(".")
-            drop = level - 1 if is_package else level
-            kept = parts[: len(parts) - drop] if drop else parts
-            base = ".".join([*kept, *([base] if base else [])])
+    parts = name.split(".")
+    for level, stated, members in module.members:
+        drop = level - 1 if is_package else level
+        around = parts[: len(parts) - drop] if level else []
+        base = ".".join([*around, *([stated] if stated else [])])
         if base:
             yield base
             yield from (f"{base}.{member}" for member in members)

@@ -1,11 +1,11 @@
 """Where a pipeline keeps things below its root.
 
-    <run.root>/<project>.<recipe>/
-        <node id>/<output>/<execution id>/   artifacts, as TFX lays them out
-        _metadata.sqlite                     ML Metadata
-        _lock                                who is running
-        _cache/<node id>/<key>.json          what can be reused
-        _runs/<run id>/run.json, run.log, settings.json
+<run.root>/<project>.<recipe>/
+    <node id>/<output>/<execution id>/   artifacts, as TFX lays them out
+    _metadata.sqlite                     ML Metadata
+    _lock                                who is running
+    _cache/<node id>/<key>.json          what can be reused
+    _runs/<run id>/run.json, run.log, settings.json
 """
 
 from __future__ import annotations
@@ -67,12 +67,16 @@ def open_root(run_root: str, name: str) -> PipelineRoot:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentProblem(
-            f"the pipeline root cannot be made: {error.strerror}", place=f"run.root {path}", hint="Choose another run.root."
+            f"the pipeline root cannot be made: {error.strerror}",
+            place=f"run.root {path}",
+            hint="Choose another run.root.",
         ) from None
     if not os.access(path, os.W_OK | os.X_OK):
         mode = oct(path.stat().st_mode & 0o7777)
         raise EnvironmentProblem(
-            f"the pipeline root is not writable (mode {mode})", place=f"run.root {path}", hint="Change its mode or run.root."
+            f"the pipeline root is not writable (mode {mode})",
+            place=f"run.root {path}",
+            hint="Change its mode or run.root.",
         )
     return PipelineRoot(path)
 

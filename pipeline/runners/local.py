@@ -44,7 +44,7 @@ class Request:
     """
 
     loaded: Loaded
-    span: Span = Span()
+    span: Span = dataclasses.field(default_factory=Span)
     command: Sequence[str] = ()
     accept_new_baseline: str | None = None
 
@@ -88,7 +88,7 @@ def preview(request: Request) -> list[Decision]:
     facts = _facts(request, "")
     lineage = mlmd.Lineage(mlmd.connection(settings.run.metadata, root), assembly.pipeline_name(settings), root)
     planner = Planner(settings, facts, assembly.stages(settings), root, lineage, request.span)
-    decisions = []
+    decisions: list[Decision] = []
     for stage in assembly.stages(settings):
         if stage.resolves and all(node.entry for node in decisions if node.stage.id in stage.upstream()):
             planner.record(stage.id, planner.resolve(stage))

@@ -27,7 +27,9 @@ class Owner:
 
 
 @contextlib.contextmanager
-def hold(path: Path, run_id: str, *, wait_s: float = 0.0, on_wait: Callable[[Owner | None], None] | None = None) -> Iterator[Owner | None]:
+def hold(
+    path: Path, run_id: str, *, wait_s: float = 0.0, on_wait: Callable[[Owner | None], None] | None = None
+) -> Iterator[Owner | None]:
     """Holds the lock for the length of the block.
 
     The kernel drops the lock when its process ends, however it ends; the text in the file only says who it was.

@@ -14,7 +14,7 @@ from core.errors import ConfigError, EnvironmentProblem, RemoteServiceError
 from pipeline.runners.cache import Entry
 from pipeline.runners.layout import PipelineRoot
 
-PASSWORD_VARIABLE = "FOREBAY_MYSQL_PASSWORD"
+PASSWORD_VARIABLE = "FOREBAY_MYSQL_PASSWORD"  # noqa: S105  The name of a variable, not a password.
 _CONNECT_S = 5.0
 
 
@@ -75,7 +75,9 @@ class Lineage:
                 place, hint = config.sqlite.filename_uri, "Move the file away to start a new one."
                 raise EnvironmentProblem(f"ML Metadata cannot be opened: {reason}", place=place, hint=hint) from None
             place = f"run.metadata mysql://{config.mysql.host}:{config.mysql.port}/{config.mysql.database}"
-            raise RemoteServiceError(f"ML Metadata refused: {reason}", place=place, hint="Check user, password, database.") from None
+            raise RemoteServiceError(
+                f"ML Metadata refused: {reason}", place=place, hint="Check user, password, database."
+            ) from None
 
     def relocate(self) -> int:
         """Points artifacts of a moved or copied project to where they are now; returns how many were changed.
@@ -135,7 +137,9 @@ class Lineage:
         keys: dict[int, str] = {}
         for event in self.store.get_events_by_execution_ids([execution_id]):
             if event.type in (metadata_store_pb2.Event.OUTPUT, metadata_store_pb2.Event.INTERNAL_OUTPUT):
-                keys[event.artifact_id] = next(step.key for step in event.path.steps if step.WhichOneof("value") == "key")
+                keys[event.artifact_id] = next(
+                    step.key for step in event.path.steps if step.WhichOneof("value") == "key"
+                )
         made: dict[str, list[Any]] = {}
         for artifact in self.store.get_artifacts_by_id(list(keys)) if keys else []:
             made.setdefault(keys[artifact.id], []).append(artifact)
@@ -169,10 +173,15 @@ class Lineage:
                 lambda report_id: selection.read_by(self.store, report_id),
             )
             keys = ("statistics", "gate_report")
-        return dict(zip(keys, found)) if found else {}
+        return dict(zip(keys, found, strict=True)) if found else {}
 
     def publish_reused(
-        self, run_id: str, node_id: str, like: int, inputs: Mapping[str, Iterable[int]], outputs: Mapping[str, Iterable[int]]
+        self,
+        run_id: str,
+        node_id: str,
+        like: int,
+        inputs: Mapping[str, Iterable[int]],
+        outputs: Mapping[str, Iterable[int]],
     ) -> int:
         """Records that a node of this run took over an earlier execution's outputs; returns the new execution's id.
 
@@ -203,9 +212,7 @@ class Lineage:
             self._ensure("pipeline_run", run_id),
             self._ensure("node", f"{self._pipeline}.{node_id}"),
         ]
-        execution_id, _, _ = self.store.put_execution(
-            execution, pairs, contexts, reuse_context_if_already_exist=True
-        )
+        execution_id, _, _ = self.store.put_execution(execution, pairs, contexts, reuse_context_if_already_exist=True)
         return int(execution_id)
 
     def _events(self, artifacts: Mapping[str, Iterable[int]], kind: Any) -> list[tuple[Any, Any]]:

@@ -63,7 +63,13 @@ class Planner:
     """Decides node by node; the outputs of the nodes before are told to it as they become known."""
 
     def __init__(
-        self, settings: Settings, facts: RunFacts, stages: Sequence[Stage], root: PipelineRoot, lineage: Lineage, span: Span
+        self,
+        settings: Settings,
+        facts: RunFacts,
+        stages: Sequence[Stage],
+        root: PipelineRoot,
+        lineage: Lineage,
+        span: Span,
     ) -> None:
         """Keeps what the decisions depend on.
 
@@ -148,7 +154,9 @@ class Planner:
             inputs[key] = sha256_json([item.digest for item in made]) if made else ""
         for name in stage.facts:
             inputs[name] = getattr(self._facts, name) or ""
-        return Parts(inputs, cache.flat(stage.settings(self._settings)), self._digests(stage), cache.environment_digest())
+        return Parts(
+            inputs, cache.flat(stage.settings(self._settings)), self._digests(stage), cache.environment_digest()
+        )
 
     def _digests(self, stage: Stage) -> dict[str, str]:
         if stage.code not in self._code:
@@ -156,7 +164,11 @@ class Planner:
         return self._code[stage.code]
 
     def _as_output(self, artifact: Any) -> Output:
-        known = artifact.custom_properties[CONTENT_DIGEST].string_value if CONTENT_DIGEST in artifact.custom_properties else ""
+        known = (
+            artifact.custom_properties[CONTENT_DIGEST].string_value
+            if CONTENT_DIGEST in artifact.custom_properties
+            else ""
+        )
         if known:
             return Output(artifact.id, artifact.uri, known, {})
         return cache.describe(self._root, artifact.id, artifact.uri)

@@ -139,7 +139,9 @@ def find(run_root: str, run_id: str) -> tuple[PipelineRoot, RunRecord]:
     """
     runs = [(root, record) for root in existing_roots(run_root) for record in all_runs(root)]
     if not runs:
-        raise UsageError("no run yet", place=f"run.root {run_root}", hint="Start one: forebay run -c configs/taxi.yaml.")
+        raise UsageError(
+            "no run yet", place=f"run.root {run_root}", hint="Start one: forebay run -c configs/taxi.yaml."
+        )
     if run_id == "latest":
         return max(runs, key=lambda pair: (pair[1].started, pair[1].run_id))
     exact = [pair for pair in runs if pair[1].run_id == run_id]

@@ -28,7 +28,9 @@ def block(record: RunRecord, settings: Settings) -> list[str]:
         lines += [f"next     forebay runs show {record.run_id}    # every check with its value and limit"]
     else:
         lines += [f"VERDICT  {record.state}, nothing pushed"]
-        lines += [f"next     forebay runs resume {record.run_id}    # after mending the cause; finished nodes are reused"]
+        lines += [
+            f"next     forebay runs resume {record.run_id}    # after mending the cause; finished nodes are reused"
+        ]
     return lines
 
 
@@ -46,7 +48,10 @@ def error_line(record: RunRecord) -> str:
 def gates_of(record: RunRecord) -> list[dict[str, Any]]:
     """Returns the gate records of a run: the data gate's, then the evaluator's."""
     found: list[dict[str, Any]] = []
-    for node_id, output, name in (("DataGate", "gate_report", "report.json"), ("Evaluator", "evaluation", "verdict.json")):
+    for node_id, output, name in (
+        ("DataGate", "gate_report", "report.json"),
+        ("Evaluator", "evaluation", "verdict.json"),
+    ):
         for node in record.nodes:
             paths = node.outputs.get(output, []) if node.id == node_id else []
             for path in paths:

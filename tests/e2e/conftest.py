@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -111,7 +112,25 @@ def new_workplace(path: Path) -> Workplace:
 
 
 @pytest.fixture(scope="session")
+def empty_workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+    """A workplace without any run."""
+    return new_workplace(tmp_path_factory.mktemp("killed"))
+
+
+@pytest.fixture(scope="session")
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workplace, subprocess.CompletedProcess[str]]:
-    """A workplace after one successful run, shared by the tests that only look at it or reuse from it."""
+    """A workplace after one successful run, shared by the tests that only look at it."""
     place = new_workplace(tmp_path_factory.mktemp("é first run"))
     return place, place.run()
+
+
+@pytest.fixture(scope="session")
+def copied_run(
+    first_run: tuple[Workplace, subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Workplace:
+    """A copy of the first run's project in another folder: itself a case of R02."""
+    place, done = first_run
+    assert done.returncode == 0, done.stdout + done.stderr
+    target = tmp_path_factory.mktemp("elsewhere") / "project"
+    shutil.copytree(place.path, target)
+    return Workplace(target)

@@ -7,17 +7,17 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import Workplace, new_workplace
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 NODES = ["ExampleGen", "StatisticsGen", "DataGate", "Transform", "Trainer", "Evaluator", "Pusher"]
 WAIT_S = 300
 
 
-def wait_until_running(place: Workplace, node: str, process: subprocess.Popen[str], known: set[Path]) -> None:
+def wait_until_running(place: Any, node: str, process: subprocess.Popen[str], known: set[Path]) -> None:
     """Returns when the new run's record says that the node is running."""
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
@@ -30,14 +30,9 @@ def wait_until_running(place: Workplace, node: str, process: subprocess.Popen[st
     raise AssertionError(f"{node} did not start within {WAIT_S} s")
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
-    """A workplace without any run."""
-    return new_workplace(tmp_path_factory.mktemp("killed"))
-
-
-def test_a_kill_in_each_node_in_turn_costs_only_that_node(place: Workplace) -> None:
+def test_a_kill_in_each_node_in_turn_costs_only_that_node(empty_workplace: Any) -> None:
     """R04: kill -9 in every node, one after the other; the same command then finishes, with one whole version."""
+    place = empty_workplace
     for index, node in enumerate(NODES):
         known = set((place.root / "_runs").glob("*/run.json"))
         process = place.start()
@@ -66,8 +61,9 @@ def test_a_kill_in_each_node_in_turn_costs_only_that_node(place: Workplace) -> N
     assert version in verified.stdout
 
 
-def test_an_interrupted_run_is_recorded_and_resumed(place: Workplace) -> None:
+def test_an_interrupted_run_is_recorded_and_resumed(empty_workplace: Any) -> None:
     """SIGTERM ends with 130 and a record; `runs resume` goes on with the same settings."""
+    place = empty_workplace
     known = set((place.root / "_runs").glob("*/run.json"))
     process = place.start("--set", "training.steps=61")
     wait_until_running(place, "Trainer", process, known)

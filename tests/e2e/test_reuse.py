@@ -6,103 +6,93 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import Workplace
 
-pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def copy(first_run, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
-    """A copy of the first run's project in another folder: itself a case of R02."""
-    place, done = first_run
-    assert done.returncode == 0, done.stdout + done.stderr
-    target = tmp_path_factory.mktemp("elsewhere") / "project"
-    shutil.copytree(place.path, target)
-    return Workplace(target)
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 
-def planned(place: Workplace, *extra: str) -> dict[str, dict[str, str]]:
+def planned(place: Any, *extra: str) -> dict[str, dict[str, str]]:
     """Returns {node: {state, reason}} of a dry run."""
     done = place.run("--dry-run", "--output", "json", *extra)
     assert done.returncode == 0, done.stderr
     return {row["node"]: row for row in json.loads(done.stdout)["nodes"]}
 
 
-def test_a_copied_and_touched_project_reuses_everything(copy: Workplace) -> None:
+def test_a_copied_and_touched_project_reuses_everything(copied_run: Any) -> None:
     """R02: another folder and new times are no reason to run anything; nothing is pushed twice."""
-    before = copy.versions()
-    for path in (copy.csv, *copy.root.rglob("*")):
+    before = copied_run.versions()
+    for path in (copied_run.csv, *copied_run.root.rglob("*")):
         os.utime(path)
-    done = copy.run()
+    done = copied_run.run()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert set(copy.states().values()) == {"cached"}
-    assert copy.versions() == before
+    assert set(copied_run.states().values()) == {"cached"}
+    assert copied_run.versions() == before
     assert "VERDICT" in done.stdout
 
 
-def test_one_changed_byte_is_seen_behind_equal_size_and_time(copy: Workplace) -> None:
+def test_one_changed_byte_is_seen_behind_equal_size_and_time(copied_run: Any) -> None:
     """R01: the content decides, not size and mtime; ingest runs again and its dependants wait for it."""
-    before = copy.csv.read_bytes()
-    stat = copy.csv.stat()
+    before = copied_run.csv.read_bytes()
+    stat = copied_run.csv.stat()
     changed = before.replace(b"12.45", b"12.46", 1)
     assert len(changed) == len(before)
     try:
-        copy.csv.write_bytes(changed)
-        os.utime(copy.csv, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        rows = planned(copy)
+        copied_run.csv.write_bytes(changed)
+        os.utime(copied_run.csv, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        rows = planned(copied_run)
         assert rows["ExampleGen"]["state"] == "would run"
         assert "source_digest has other content" in rows["ExampleGen"]["reason"]
         for node in ("StatisticsGen", "DataGate", "Transform", "Trainer", "Evaluator", "Pusher"):
             assert rows[node]["state"] == "would run"
         assert rows["ImportSchemaGen"]["state"] == "cached"
     finally:
-        copy.csv.write_bytes(before)
+        copied_run.csv.write_bytes(before)
 
 
-def test_a_changed_setting_runs_only_what_it_decides(copy: Workplace) -> None:
+def test_a_changed_setting_runs_only_what_it_decides(copied_run: Any) -> None:
     """Training settings run the Trainer again, with the setting named, and nothing before it."""
-    rows = planned(copy, "--set", "training.learning_rate=0.5")
+    rows = planned(copied_run, "--set", "training.learning_rate=0.5")
     assert rows["Transform"]["state"] == "cached"
     assert rows["Trainer"]["state"] == "would run"
     assert "training.learning_rate went from 0.001 to 0.5" in rows["Trainer"]["reason"]
 
 
-def test_a_lost_artifact_runs_its_node_again(copy: Workplace) -> None:
+def test_a_lost_artifact_runs_its_node_again(copied_run: Any) -> None:
     """A node whose output was deleted is not reused, and the reason names what is gone."""
-    lost = next(copy.root.glob("Trainer/model/*"))
-    kept = copy.path / "kept"
+    lost = next(copied_run.root.glob("Trainer/model/*"))
+    kept = copied_run.path / "kept"
     shutil.move(lost, kept)
     try:
-        assert "is gone" in planned(copy)["Trainer"]["reason"]
+        assert "is gone" in planned(copied_run)["Trainer"]["reason"]
     finally:
         shutil.move(kept, lost)
 
 
-def test_an_impossible_gate_refuses_and_pushes_nothing(copy: Workplace) -> None:
+def test_an_impossible_gate_refuses_and_pushes_nothing(copied_run: Any) -> None:
     """A bound that cannot be met: exit 4, nothing pushed, the table and the error say which, twice in a row."""
-    before = copy.versions()
+    before = copied_run.versions()
     bound = ("--set", "evaluate.thresholds={auc: {min: 0.99999}}")
-    done = copy.run(*bound)
+    done = copied_run.run(*bound)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert copy.versions() == before
+    assert copied_run.versions() == before
     assert "auc" in done.stdout
     assert "refused" in done.stdout
     assert "auc" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert copy.states()["Pusher"] == "skipped"
-    again = copy.run(*bound)
+    assert copied_run.states()["Pusher"] == "skipped"
+    again = copied_run.run(*bound)
     assert again.returncode == 4
-    assert copy.states()["Evaluator"] == "refused"
+    assert copied_run.states()["Evaluator"] == "refused"
 
 
-def test_the_helper_of_user_code_counts(copy: Workplace) -> None:
+def test_the_helper_of_user_code_counts(copied_run: Any) -> None:
     """R03: the recipe's code is copied into the user's folder, its helper changes, and Transform would run again."""
-    package = copy.path / "my_model"
+    package = copied_run.path / "my_model"
     source = Path(__file__).resolve().parents[2] / "pipeline" / "models" / "tabular"
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "lookup.txt").write_text("a\n", encoding="utf-8")
     use = ("--set", "user_code=my_model")
-    rows = planned(copy, *use)
+    rows = planned(copied_run, *use)
     assert "my_model" in rows["Transform"]["reason"]

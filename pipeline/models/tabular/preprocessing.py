@@ -67,7 +67,7 @@ def _scaled(inputs: Mapping[str, Any], columns: list[str]) -> dict[str, tf.Tenso
 
 def _bucketized(inputs: Mapping[str, Any], bucketized: Mapping[str, int]) -> dict[str, tf.Tensor]:
     """Returns the int64[batch] slot of each column, by raw name."""
-    slots = {}
+    slots: dict[str, tf.Tensor] = {}
     for buckets in sorted(set(bucketized.values())):
         columns = [column for column in bucketized if bucketized[column] == buckets]
         matrix = tf.stack([raw.number(inputs, column, tf.float32) for column in columns], axis=1)

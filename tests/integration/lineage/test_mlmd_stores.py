@@ -39,10 +39,24 @@ def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     base = tmp_path_factory.mktemp("mariadb")
     data, sock, port = base / "data", base / "s", free_port()
     as_user = [f"--user={os.environ.get('USER') or 'root'}"] if os.geteuid() == 0 else []
-    subprocess.run([installer, f"--datadir={data}", "--auth-root-authentication-method=normal", *as_user], check=True, capture_output=True)
-    command = [server, "--no-defaults", f"--datadir={data}", f"--socket={sock}", f"--port={port}", "--bind-address=127.0.0.1"]
-    process = subprocess.Popen([*command, f"--pid-file={base / 'pid'}", *as_user], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    setup = "CREATE DATABASE runs; CREATE USER 'bay'@'127.0.0.1' IDENTIFIED BY 'pass word'; GRANT ALL ON runs.* TO 'bay'@'127.0.0.1';"
+    subprocess.run(
+        [installer, f"--datadir={data}", "--auth-root-authentication-method=normal", *as_user],
+        check=True,
+        capture_output=True,
+    )
+    command = [
+        server,
+        "--no-defaults",
+        f"--datadir={data}",
+        f"--socket={sock}",
+        f"--port={port}",
+        "--bind-address=127.0.0.1",
+    ]
+    process = subprocess.Popen(
+        [*command, f"--pid-file={base / 'pid'}", *as_user], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    account = "'bay'@'127.0.0.1'"
+    setup = f"CREATE DATABASE runs; CREATE USER {account} IDENTIFIED BY 'pass word'; GRANT ALL ON runs.* TO {account};"
     try:
         deadline = time.monotonic() + 60
         while True:
@@ -168,7 +182,9 @@ def test_a_silent_server_is_named_within_seconds(tmp_path: Path) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_a_wrong_password_is_a_refusal_of_the_server(mariadb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_a_refusal_of_the_server(
+    mariadb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server's no is exit 6 and tells what to check."""
     monkeypatch.setenv(mlmd.PASSWORD_VARIABLE, "wrong")
     with pytest.raises(RemoteServiceError, match="Check user, password, database"):

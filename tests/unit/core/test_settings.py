@@ -70,7 +70,9 @@ def test_later_layers_win_and_origins_are_kept(tmp_path: Path) -> None:
     ],
     ids=lambda value: str(value)[:30].replace("\n", " "),
 )
-def test_a_mistake_is_named_with_file_line_key_and_fix(tmp_path: Path, text: str, line: int, key: str, says: str) -> None:
+def test_a_mistake_is_named_with_file_line_key_and_fix(
+    tmp_path: Path, text: str, line: int, key: str, says: str
+) -> None:
     """R11: each kind of mistake gets one line with where it stands and what would be right."""
     path = overlay(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
@@ -95,7 +97,9 @@ def test_a_run_without_an_absolute_gate_is_refused(thresholds: str) -> None:
     assert "--set evaluate.thresholds=" in caught.value.place
 
 
-@pytest.mark.parametrize("flag", ["training", "=3", ".=1", "training.epochs=[1"], ids=["no-equals", "no-key", "dot", "yaml"])
+@pytest.mark.parametrize(
+    "flag", ["training", "=3", ".=1", "training.epochs=[1"], ids=["no-equals", "no-key", "dot", "yaml"]
+)
 def test_a_flag_that_is_no_assignment_is_a_usage_error(flag: str) -> None:
     """A malformed --set is exit 2, not a setting."""
     with pytest.raises(UsageError):

@@ -18,7 +18,9 @@ TAXI = str(BASE_FILE.parent / "taxi.yaml")
 HEAVY = ("tensorflow", "tfx", "apache_beam", "pandas", "numpy", "pyarrow", "pydantic", "rich", "ml_metadata")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["runs", "--help"], ["config", "show", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["runs", "--help"], ["config", "show", "--help"]], ids=" ".join
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     """Help is answered without importing TensorFlow, TFX, Beam or anything else that is slow."""
     code = (
@@ -63,7 +65,9 @@ def test_errors_are_json_when_json_is_asked_for(capsys: pytest.CaptureFixture[st
     assert "training.epoch" in record["place"]
 
 
-def test_an_unexpected_error_hides_its_trace_in_a_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_error_hides_its_trace_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A bug of ours is one line too; the trace is in the file that the line names."""
     from pipeline.cli import config
 
@@ -81,7 +85,7 @@ def test_an_unexpected_error_hides_its_trace_in_a_file(monkeypatch: pytest.Monke
 
 
 def test_origins_are_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """config show --origin gives value and place of every key."""
+    """Config show --origin gives value and place of every key."""
     assert main.run(["config", "show", "-c", TAXI, "--origin", "--output", "json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["recipe"] == {"value": "taxi", "origin": f"{TAXI}:2"}

@@ -58,4 +58,6 @@ def test_a_copy_of_the_project_elsewhere_has_the_same_digests(project: Path, tmp
     import shutil
 
     shutil.copytree(project, tmp_path / "copy of it")
-    assert code_digest.digests(["model.main"], [project]) == code_digest.digests(["model.main"], [tmp_path / "copy of it"])
+    assert code_digest.digests(["model.main"], [project]) == code_digest.digests(
+        ["model.main"], [tmp_path / "copy of it"]
+    )

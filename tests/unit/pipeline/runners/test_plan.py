@@ -43,10 +43,11 @@ class Bench:
     lineage: mlmd.Lineage
 
     def planner(
-        self, graph: list[Stage], *, source: str = "s1", cached: bool = True, span: Span = Span()
+        self, graph: list[Stage], *, source: str = "s1", cached: bool = True, span: Span | None = None
     ) -> Planner:
+        """Returns a planner for a run that reads data with this digest."""
         settings: Any = SimpleNamespace(run=SimpleNamespace(cache=cached))
-        return Planner(settings, RunFacts("r", source), graph, self.root, self.lineage, span)
+        return Planner(settings, RunFacts("r", source), graph, self.root, self.lineage, span or Span())
 
     def decide_all(self, planner: Planner, graph: list[Stage], make: Mapping[str, str]) -> list[Decision]:
         """Decides every node; one that runs "makes" the given content, one that would wait ends the walk."""
