@@ -68,8 +68,10 @@ def read_settings(custom_config: Mapping[str, Any] | None) -> TabularSettings:
 
 
 def read_columns(custom_config: Mapping[str, Any] | None) -> tuple[FeatureSettings, LabelSettings]:
-    """Returns the settings that Transform was given: the sections features and label, and no others, so that a new
-    learning rate does not transform the data again. Arguments and errors as for `read_settings`.
+    """Returns the settings that Transform was given: the sections features and label.
+
+    It gets no others, so that a new learning rate does not transform the data again. Arguments and errors are as
+    for `read_settings`.
     """
     sections = _sections(custom_config, ("features", "label"))
     return FeatureSettings.model_validate(sections["features"]), LabelSettings.model_validate(sections["label"])
