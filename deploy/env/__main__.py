@@ -22,6 +22,8 @@ from deploy.env.command import Failed, environment, run, run_or_explain
 from deploy.env.problem import check_disk, check_platform, explain, is_build_failure
 from deploy.env.stamp import Stamp, python_version
 
+# Relative to the clone, where all commands run: older versions of uv cut some arguments at spaces.
+_LOCK = "requirements/lock.txt"
 # The locked packages that no index has a wheel for and that hold C++.
 _COMPILED_HERE = ("pyfarmhash",)
 
@@ -34,7 +36,6 @@ class Installation:
         self.venv = root / ".venv"
         self.python = str(self.venv / "bin" / "python")
         self.log = root / ".tools" / "env.log"
-        self.lock = root / "requirements" / "lock.txt"
         self.stamp = Stamp(root, self.venv)
 
     def bring_up_to_date(self) -> bool:
@@ -58,7 +59,7 @@ class Installation:
         self.stamp.begin()
         self._install_compiled(uv)
         target = ["--python", self.python]
-        pins = ["--require-hashes", "--build-constraints", str(self.lock), str(self.lock)]
+        pins = ["--require-hashes", "--build-constraints", _LOCK, _LOCK]
         self._uv(uv, "installing packages", ["pip", "sync", *target, "--compile-bytecode", *pins])
         # Offline: setuptools is in the lock, so nothing has to be fetched for our own package.
         own = ["--offline", "--no-deps", "--no-build-isolation", "--editable", str(self.root)]
@@ -73,17 +74,9 @@ class Installation:
     def _install_compiled(self, uv: str) -> None:
         """Installs the packages that have to be compiled, with this machine's compiler or else a fetched one."""
         pins = self.log.with_name("compiled.txt")
-        pins.write_text(_blocks(self.lock.read_text(encoding="utf-8"), _COMPILED_HERE), encoding="utf-8")
-        options = [
-            "--quiet",
-            "--python",
-            self.python,
-            "--no-deps",
-            "--require-hashes",
-            "--build-constraints",
-            str(self.lock),
-        ]
-        arguments = [uv, "pip", "install", *options, "-r", str(pins)]
+        pins.write_text(_blocks((self.root / _LOCK).read_text(encoding="utf-8"), _COMPILED_HERE), encoding="utf-8")
+        options = ["--quiet", "--python", self.python, "--no-deps", "--require-hashes", "--build-constraints", _LOCK]
+        arguments = [uv, "pip", "install", *options, "-r", str(pins.relative_to(self.root))]
         compiler = tools.find_compiler()
         try:
             run(arguments, self.log, cwd=self.root, variables={**environment(), **(compiler or {})})

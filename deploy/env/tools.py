@@ -13,7 +13,7 @@ from core.errors import EnvironmentProblem
 from deploy.env.command import environment, run_or_explain
 
 # The oldest uv that we ran the whole installation with.
-OLDEST_UV = (0, 5, 0)
+OLDEST_UV = (0, 8, 0)
 
 
 def find_uv(root: Path, log: Path) -> str:
