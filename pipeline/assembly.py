@@ -15,8 +15,8 @@ def stages(settings: Settings) -> list[Stage]:
     """Returns the stages in the order in which they run. Imports no TFX."""
     return [
         ingest.STAGE,
-        validate.STATISTICS,
         validate.SCHEMA,
+        validate.STATISTICS,
         validate.ACCEPTED_STATISTICS,
         validate.DATA_GATE,
         transform.stage(settings),

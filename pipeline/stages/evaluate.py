@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ConfigError
-from core.gates import GateResult, blocking
 from pipeline.stages.stage import Channels, RunFacts, Stage, dump
 
 if TYPE_CHECKING:
@@ -76,12 +75,9 @@ def _summary(outputs: Mapping[str, str]) -> str:
 
 
 def _refusal(outputs: Mapping[str, str]) -> str:
-    verdict = _verdict(outputs)
-    if verdict["blessed"]:
-        return ""
-    stopping = blocking(GateResult.from_dict(gate) for gate in verdict["gates"])
-    more = f"; and {len(stopping) - 1} more" if len(stopping) > 1 else ""
-    return f"the model is not blessed: {stopping[0].reason}{more}" if stopping else "the model is not blessed"
+    from components.evaluator.table import refusal_line
+
+    return refusal_line(_verdict(outputs))
 
 
 BLESSED_MODEL = Stage(

@@ -14,11 +14,16 @@ from pipeline.stages.stage import Channels, RunFacts, Stage, dump
 if TYPE_CHECKING:
     from core.settings import Settings
 
+_QUANTILE_BUCKETS = 64
+
 
 def _build_statistics(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
+    from tensorflow_data_validation import StatsOptions
     from tfx.components.statistics_gen.component import StatisticsGen
 
-    return StatisticsGen(examples=channels["examples"])
+    # The schema tells codes from quantities; drift is measured on quantile buckets, and ten of them are too coarse.
+    options = StatsOptions(num_quantiles_histogram_buckets=_QUANTILE_BUCKETS)
+    return StatisticsGen(examples=channels["examples"], schema=channels["schema"], stats_options=options)
 
 
 def _build_schema(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
@@ -74,14 +79,19 @@ def _gate_refusal(outputs: Mapping[str, str]) -> str:
     return refusal_line(_report(outputs))
 
 
-STATISTICS = Stage(id="StatisticsGen", inputs={"examples": "ExampleGen.examples"}, build=_build_statistics)
-
 SCHEMA = Stage(
     id="ImportSchemaGen",
     inputs={},
     build=_build_schema,
     settings=lambda settings: {"schema_sha256": sha256_file(settings.schema_.path)},
     summary=lambda outputs: "curated",
+)
+
+STATISTICS = Stage(
+    id="StatisticsGen",
+    inputs={"examples": "ExampleGen.examples", "schema": "ImportSchemaGen.schema"},
+    build=_build_statistics,
+    settings=lambda settings: {"quantile_buckets": _QUANTILE_BUCKETS},
 )
 
 ACCEPTED_STATISTICS = Stage(

@@ -15,7 +15,7 @@ import tensorflow as tf
 from core.errors import DataError
 
 # A split up to this size, once parsed, is kept in memory.
-MEMORY_LIMIT_BYTES = 512 << 20
+MEMORY_LIMIT_BYTES = 256 << 20
 # Records parsed by one call of the vectorized parser; large enough to amortize the call.
 _PARSE_BATCH = 4096
 # Records that a streamed split is shuffled over.

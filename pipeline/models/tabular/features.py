@@ -78,6 +78,7 @@ def read_columns(custom_config: Mapping[str, Any] | None) -> tuple[FeatureSettin
 
 
 def _sections(custom_config: Mapping[str, Any] | None, needed: Sequence[str]) -> dict[str, Any]:
+    """Returns the sections of a node's configuration, of which `needed` have to be there."""
     text = (custom_config or {}).get("settings")
     if not isinstance(text, str):
         raise ConfigError(

@@ -12,8 +12,8 @@ import tensorflow_transform as tft
 
 from pipeline.models.tabular import features as names
 from pipeline.models.tabular import network, signatures
-from pipeline.training import export, legacy_keras, loop, records
-from pipeline.training.steps import plan_steps
+from pipeline.training import export, legacy_keras, loop, records, summary
+from pipeline.training.steps import StepPlan, plan_steps
 from pipeline.training.tensorboard import EventLog
 
 _log = logging.getLogger("forebay.training")
@@ -35,20 +35,34 @@ def run_fn(fn_args: Any) -> None:
     """
     legacy_keras.install()
     settings = names.read_settings(fn_args.custom_config)
-    training = settings.training
     transform = tft.TFTransformOutput(fn_args.transform_output)
-    inputs = names.model_inputs(settings.features, _vocabulary_sizes(transform, settings))
+    inputs = names.model_inputs(settings.features, vocabulary_sizes(transform, settings))
     spec = {name: transform.transformed_feature_spec()[name] for name in [*inputs.names(), settings.label.name]}
     train = records.read_split(fn_args.train_files, spec, settings.label.name, "train")
     held_out = records.read_split(fn_args.eval_files, spec, settings.label.name, "eval")
     plan = plan_steps(
         train_examples=train.count,
         eval_examples=held_out.count,
-        batch_size=training.batch_size,
-        epochs=training.epochs,
-        train_steps=training.steps,
-        eval_steps=training.eval_steps,
+        batch_size=settings.training.batch_size,
+        epochs=settings.training.epochs,
+        train_steps=settings.training.steps,
+        eval_steps=settings.training.eval_steps,
     )
+    model, facts = train_network(settings, inputs, train, held_out, plan, fn_args.model_run_dir)
+    _export(signatures.ServingModule(model, transform, inputs, settings.features, settings.label), held_out, fn_args)
+    summary.write(fn_args.model_run_dir, facts)
+
+
+def train_network(
+    settings: names.TabularSettings,
+    inputs: names.ModelInputs,
+    train: records.Split,
+    held_out: records.Split,
+    plan: StepPlan,
+    run_directory: str,
+) -> tuple[tf.keras.Model, summary.Summary]:
+    """Returns the trained network and what its training measured."""
+    training = settings.training
     strategy = loop.strategy_for(training.strategy)
     with strategy.scope():
         model = network.build(inputs, settings.network, training.seed)
@@ -59,23 +73,27 @@ def run_fn(fn_args: Any) -> None:
         "%d train and %d eval examples, %d parameters, %d steps of %d examples",
         train.count, held_out.count, model.count_params(), plan.train_steps, plan.batch_size,
     )  # fmt: skip
-    events = EventLog(fn_args.model_run_dir if training.tensorboard else None)
-    for epoch in loop.train(
-        model, optimizer, records.training_batches(train, plan.batch_size, training.seed), plan, _loss, strategy
-    ):
+    events = EventLog(run_directory if training.tensorboard else None)
+    batches = records.training_batches(train, plan.batch_size, training.seed)
+    epochs = []
+    for epoch in loop.train(model, optimizer, batches, plan, _loss, strategy):
         events.epoch(epoch)
-    measures = loop.evaluate(
-        model,
-        records.evaluation_batches(held_out, plan.batch_size),
-        plan.eval_steps,
-        {"loss": _loss, "accuracy": _accuracy},
-    )
+        epochs.append(epoch)
+    held_out_batches = records.evaluation_batches(held_out, plan.batch_size)
+    measures = loop.evaluate(model, held_out_batches, plan.eval_steps, {"loss": _loss, "accuracy": _accuracy})
     events.evaluation(plan.train_steps, measures)
     _log.info("eval: loss %.4f, accuracy %.4f", measures["loss"], measures["accuracy"])
-    _export(signatures.ServingModule(model, transform, inputs, settings.features, settings.label), held_out, fn_args)
+    return model, summary.Summary(
+        steps=plan.train_steps,
+        loss=epochs[-1].loss,
+        seconds=sum(epoch.seconds for epoch in epochs),
+        examples={"train": train.count, "eval": held_out.count},
+        parameters=model.count_params(),
+        eval=measures,
+    )
 
 
-def _vocabulary_sizes(transform: tft.TFTransformOutput, settings: names.TabularSettings) -> dict[str, int]:
+def vocabulary_sizes(transform: tft.TFTransformOutput, settings: names.TabularSettings) -> dict[str, int]:
     """Returns the number of values that Transform learned for each column with a vocabulary."""
     return {
         column: transform.vocabulary_size_by_name(names.vocabulary_name(column))
