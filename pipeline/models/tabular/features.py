@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,10 +59,11 @@ def read_settings(custom_config: Mapping[str, Any] | None) -> TabularSettings:
         ConfigError: The JSON or one of the sections is missing.
         pydantic.ValidationError: A section does not fit its type.
     """
-    sections = _sections(custom_config, ("features", "label", "network", "training"))
+    features, label = read_columns(custom_config)
+    sections = _sections(custom_config, ("network", "training"))
     return TabularSettings(
-        features=FeatureSettings.model_validate(sections["features"]),
-        label=LabelSettings.model_validate(sections["label"]),
+        features=features,
+        label=label,
         network=NetworkSettings.model_validate(sections["network"]),
         training=TrainingSettings.model_validate(sections["training"]),
     )
@@ -74,7 +76,17 @@ def read_columns(custom_config: Mapping[str, Any] | None) -> tuple[FeatureSettin
     for `read_settings`.
     """
     sections = _sections(custom_config, ("features", "label"))
-    return FeatureSettings.model_validate(sections["features"]), LabelSettings.model_validate(sections["label"])
+    features = FeatureSettings.model_validate(sections["features"])
+    label = LabelSettings.model_validate(sections["label"])
+    transformed = [
+        *(scaled_name(column) for column in features.numeric),
+        *(bucket_name(column) for column in features.bucketized),
+        *(slot_name(column) for column in features.categorical),
+        *(cross_name(cross) for cross in features.crossed),
+    ]
+    _refuse_equal_names([*transformed, label.name])
+    _refuse_equal_names(features.columns())
+    return features, label
 
 
 def _sections(custom_config: Mapping[str, Any] | None, needed: Sequence[str]) -> dict[str, Any]:
@@ -109,6 +121,29 @@ def slot_name(column: str) -> str:
 def cross_name(cross: Cross) -> str:
     """Returns the name of a cross' slot."""
     return "_x_".join(cross.columns) + "_cross"
+
+
+def input_name(feature: str) -> str:
+    """Returns the name of a raw or transformed feature as an input of a signature.
+
+    TensorFlow allows letters, digits and underscores there; every other character becomes an underscore.
+    """
+    name = re.sub(r"[^A-Za-z0-9_]", "_", feature)
+    return name if re.match(r"[A-Za-z]", name) else f"column_{name}"
+
+
+def _refuse_equal_names(features: Sequence[str]) -> None:
+    """Raises ConfigError when two features would have one name in a signature."""
+    owners: dict[str, str] = {}
+    for feature in features:
+        name = input_name(feature)
+        if name in owners:
+            raise ConfigError(
+                f"{owners[name]!r} and {feature!r} would both be called {name!r}",
+                place="features or label",
+                hint="Rename a column, or the label, so that the names differ in letters or digits.",
+            )
+        owners[name] = feature
 
 
 def vocabulary_name(column: str) -> str:

@@ -5,6 +5,8 @@
     transform_features  examples: string[batch], serialized tf.Example     -> what the Trainer saw
     dense               one tensor a transformed feature: [batch]          -> probability, label
 
+Inputs are called as `features.input_name` says: what TensorFlow does not allow in a name becomes an underscore.
+
 `docs/model-contract.md` tells clients what they may send and what comes back.
 """
 
@@ -18,7 +20,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from core.settings.tabular import FeatureSettings, LabelSettings
-from pipeline.models.tabular.features import ModelInputs
+from pipeline.models.tabular.features import ModelInputs, input_name
 from pipeline.models.tabular.raw import MARKERS
 
 PROBABILITY = "probability"
@@ -64,9 +66,13 @@ class ServingModule(tf.Module):
         """Returns the concrete functions to save, by signature name."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         schema = self._schema.value
-        raw = {name: tf.TensorSpec([None], schema[name].dtype, name=name) for name in self._columns}
+        raw = {
+            input_name(name): tf.TensorSpec([None], schema[name].dtype, name=input_name(name)) for name in self._columns
+        }
         dense = {
-            name: tf.TensorSpec([None], tf.float32 if name in self._inputs.numeric else tf.int64, name=name)
+            input_name(name): tf.TensorSpec(
+                [None], tf.float32 if name in self._inputs.numeric else tf.int64, name=input_name(name)
+            )
             for name in self._inputs.names()
         }
         return {
@@ -75,7 +81,7 @@ class ServingModule(tf.Module):
                 ("serving_default", self.serving_default, examples),
                 ("serving_raw", self.serving_raw, raw),
                 ("transform_features", self.transform_features, examples),
-                ("dense", self.dense, dense),
+                ("dense", self._dense_inputs, dense),
             )
         }
 
@@ -85,9 +91,9 @@ class ServingModule(tf.Module):
         return self.dense(self._transformed(tf.io.parse_example(examples, spec), tf.size(examples)))
 
     def serving_raw(self, columns: Tensors) -> dict[str, tf.Tensor]:
-        """Returns the outputs for raw columns, each [batch]; `raw.MARKERS` stand for "no value"."""
-        shaped = {name: _as_parsed(column, self._schema.value[name]) for name, column in columns.items()}
-        return self.dense(self._transformed(shaped, tf.size(columns[self._columns[0]])))
+        """Returns the outputs for raw columns by input name, each [batch]; `raw.MARKERS` stand for "no value"."""
+        shaped = {name: _as_parsed(columns[input_name(name)], self._schema.value[name]) for name in self._columns}
+        return self.dense(self._transformed(shaped, tf.size(columns[input_name(self._columns[0])])))
 
     def transform_features(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns the transformed features and the label of serialized tf.Examples, string[batch].
@@ -103,6 +109,10 @@ class ServingModule(tf.Module):
         logits = self._logits({name: transformed[name] for name in self._inputs.names()})
         probability = tf.sigmoid(tf.reshape(logits, [-1]))
         return {PROBABILITY: probability, LABEL: tf.cast(probability >= 0.5, tf.int64)}
+
+    def _dense_inputs(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """Returns the outputs for transformed features by input name."""
+        return self.dense({name: inputs[input_name(name)] for name in self._inputs.names()})
 
     def _transformed(self, columns: Mapping[str, Any], batch: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns what the Transform graph makes of parsed columns; it is told that the others have no value."""

@@ -119,7 +119,9 @@ def _export(module: signatures.ServingModule, held_out: records.Split, fn_args: 
     export.save(module, fn_args.serving_model_dir, functions)
     rows = _first_rows(held_out)
     expected = {name: value.numpy() for name, value in module.dense(rows).items()}
-    export.verify(fn_args.serving_model_dir, "dense", {name: value.numpy() for name, value in rows.items()}, expected)
+    export.verify(
+        fn_args.serving_model_dir, "dense", {names.input_name(name): rows[name].numpy() for name in rows}, expected
+    )
     _log.info("exported and verified in %.1f s: %s", time.monotonic() - started, fn_args.serving_model_dir)
 
 

@@ -85,3 +85,32 @@ def test_one_column_may_be_used_in_two_ways() -> None:
     """A column that is both scaled and bucketized becomes two features with different names."""
     features = FeatureSettings(numeric=["fare"], bucketized={"fare": 3}, categorical={}, crossed=[])
     assert names.model_inputs(features, {}).names() == ["fare_scaled", "fare_bucket"]
+
+
+@pytest.mark.parametrize(
+    ("feature", "name"),
+    [
+        pytest.param("trip_miles", "trip_miles", id="as it is"),
+        pytest.param("hour of day", "hour_of_day", id="spaces"),
+        pytest.param("price, EUR", "price__EUR", id="punctuation"),
+        pytest.param("2nd", "column_2nd", id="a digit first"),
+        pytest.param("größe", "gr__e", id="other alphabets"),
+    ],
+)
+def test_signature_inputs_have_names_that_tensorflow_allows(feature: str, name: str) -> None:
+    """Characters that TensorFlow refuses become underscores, by a rule that clients can repeat."""
+    assert names.input_name(feature) == name
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"features": {"numeric": ["a b", "a_b"]}}, id="two columns"),
+        pytest.param({"label": {"name": "fare_scaled"}}, id="the label and a feature"),
+    ],
+)
+def test_features_that_would_share_a_name_are_refused(changed: dict[str, Any]) -> None:
+    """Two features never silently overwrite each other."""
+    sections = {key: {**SECTIONS[key], **changed.get(key, {})} for key in ("features", "label")}
+    with pytest.raises(ConfigError, match="would both be called"):
+        names.read_columns({"settings": json.dumps(sections)})
