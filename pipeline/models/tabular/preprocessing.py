@@ -1,8 +1,8 @@
 """The transformation from raw columns to features, run by TFX Transform and embedded in every exported model.
 
-Transform calls `preprocessing_fn` about ten times and runs one Beam stage a kind of analysis, so analyses are shared:
-one for the mean and variance of all numeric columns, one for the quantiles of all columns cut into equally many
-buckets. Vocabularies are counted by a mergeable sketch, which Beam runs in the same pass as those.
+Transform traces `preprocessing_fn` up to ten times, and Beam pays for every stage, however few rows pass through it.
+So analyses are shared: one for the mean and variance of all numeric columns, one for the quantiles of all columns cut
+into equally many buckets. Vocabularies are counted by a mergeable sketch, because Beam packs it into the same pass.
 """
 
 from __future__ import annotations

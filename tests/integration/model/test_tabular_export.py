@@ -21,7 +21,8 @@ import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
 signature = model.signatures["serving_raw"]
 columns = json.load(sys.stdin)
-inputs = {name: tf.constant(columns[name], spec.dtype) for name, spec in signature.structured_input_signature[1].items()}
+specs = signature.structured_input_signature[1]
+inputs = {name: tf.constant(columns[name], spec.dtype) for name, spec in specs.items()}
 eager = {name: value.numpy().tolist() for name, value in signature(**inputs).items()}
 with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     loaded = tf.compat.v1.saved_model.load(session, ["serve"], sys.argv[1])
@@ -75,8 +76,10 @@ def signature(trained: Path, name: str) -> Any:
     import tensorflow as tf
 
     model = tf.saved_model.load(str(trained / "model"))
-    # A signature does not keep its model alive.
-    return lambda **inputs: model.signatures[name](**inputs)
+    found = model.signatures[name]
+    # A signature does not keep its model, whose variables it reads, alive.
+    found.owner = model
+    return found
 
 
 def test_the_four_signatures_have_the_promised_inputs_and_outputs(trained: Path) -> None:

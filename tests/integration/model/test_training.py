@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -79,7 +80,7 @@ def order(split: Any, batches: int, batch_size: int, seed: int) -> list[list[int
 
 def test_a_pass_sees_each_example_once_even_across_batches(numbered: Callable[..., Any]) -> None:
     """10 examples in batches of 4: five batches are exactly two passes, each a permutation, and they differ."""
-    seen = sum(order(numbered(10), 5, 4, seed=1), [])
+    seen = list(itertools.chain.from_iterable(order(numbered(10), 5, 4, seed=1)))
     assert sorted(seen[:10]) == sorted(seen[10:]) == list(range(10))
     assert seen[:10] != seen[10:]
     assert seen[:10] != list(range(10))
@@ -115,7 +116,7 @@ def test_a_split_too_large_for_memory_is_streamed_whole(
     ]
     assert sorted(seen) == [(n, n % 2) for n in range(30)]
     evaluated = [features["n"].numpy().tolist() for features, _ in records.evaluation_batches(split, 8)]
-    assert sorted(sum(evaluated, [])) == list(range(30))
+    assert sorted(itertools.chain.from_iterable(evaluated)) == list(range(30))
     assert [len(batch) for batch in evaluated] == [8, 8, 8, 6]
 
 
@@ -235,7 +236,7 @@ def test_keras_own_source_is_exempt_from_autograph_once() -> None:
     from pipeline.training import legacy_keras
 
     legacy_keras.install()
-    before = config.CONVERSION_RULES
+    once = config.CONVERSION_RULES
     legacy_keras.install()
-    assert config.CONVERSION_RULES == before
-    assert str(before[0]) == "DoNotConvert rule for tf_keras"
+    assert once == config.CONVERSION_RULES
+    assert str(once[0]) == "DoNotConvert rule for tf_keras"
