@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.assembly import assemble
+from pipeline.runners.imports import large_import
 from pipeline.stages.stage import RunFacts
 
 if TYPE_CHECKING:
@@ -28,11 +29,12 @@ class TfxEngine:
             connection: MLMD ConnectionConfig.
         """
         _prepare_process()
-        from tfx.dsl.compiler import compiler, constants
-        from tfx.orchestration.local import runner_utils
-        from tfx.orchestration.portable import runtime_parameter_utils
+        with large_import():
+            from tfx.dsl.compiler import compiler, constants
+            from tfx.orchestration.local import runner_utils
+            from tfx.orchestration.portable import runtime_parameter_utils
 
-        graph = assemble(settings, facts, pipeline_root=str(root.path), metadata_config=connection)
+            graph = assemble(settings, facts, pipeline_root=str(root.path), metadata_config=connection)
         self._ir = compiler.Compiler().compile(graph)
         parameters = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: facts.run_id}
         runtime_parameter_utils.substitute_runtime_parameter(self._ir, parameters)
