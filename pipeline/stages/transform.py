@@ -25,6 +25,7 @@ def _build(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
         preprocessing_fn=f"{settings.user_code}.preprocessing.preprocessing_fn",
         custom_config={"settings": json.dumps(_settings(settings), sort_keys=True)},
         disable_statistics=True,
+        disable_analyzer_cache=True,
     )
 
 
