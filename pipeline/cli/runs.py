@@ -57,16 +57,13 @@ def list_runs(config: tuple[str, ...], assignments: tuple[str, ...], limit: int,
 @output_option
 def show(run: str, config: tuple[str, ...], assignments: tuple[str, ...], output: str) -> None:
     """Show a run: its nodes, every check with its value and limit, and where its log is."""
-    from components.evaluator.verdict import render_table
-    from core.gates import GateResult
     from pipeline.runners import records, verdict
 
     root, record = records.find(_root(config, assignments), run)
     gates = verdict.gates_of(record)
     lines = [f"run {record.run_id} of {record.pipeline}: {record.state}, started {record.started}"]
     lines += [_node_line(node) for node in record.nodes]
-    if gates:
-        lines += ["", *render_table([GateResult.from_dict(gate) for gate in gates]).splitlines()]
+    lines += verdict.every_gate(gates)
     if record.error:
         lines += ["", f"ended: {verdict.error_line(record)}"]
     if record.pushed:

@@ -10,9 +10,12 @@ from pipeline.runners import records
 from pipeline.runners.records import RunRecord
 
 if TYPE_CHECKING:
+    from core.gates import GateResult
     from core.settings import Settings
 
 _MOST_ROWS = 12
+_EVALUATOR = "evaluate."
+_DISTANCES = ("data.drift", "data.skew")
 
 
 def block(record: RunRecord, settings: Settings) -> list[str]:
@@ -61,12 +64,33 @@ def gates_of(record: RunRecord) -> list[dict[str, Any]]:
     return found
 
 
+def every_gate(records_of_gates: list[dict[str, Any]]) -> list[str]:
+    """Returns all gates of a run as lines: the data gate's, one line each, then the evaluator's table."""
+    from components.evaluator.verdict import render_table
+    from core.gates import GateResult
+
+    gates = [GateResult.from_dict(record) for record in records_of_gates]
+    data = [gate for gate in gates if not gate.name.startswith(_EVALUATOR)]
+    model = [gate for gate in gates if gate.name.startswith(_EVALUATOR)]
+    lines = [f"  {gate.name:<44}{gate.status.value:<9}{_measured(gate)}".rstrip() for gate in data]
+    lines = ["", *lines] if lines else []
+    return [*lines, "", *render_table(model).splitlines()] if model else lines
+
+
+def _measured(gate: GateResult) -> str:
+    numbers = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in (gate.observed, gate.bound)]
+    if gate.observed is None:
+        return gate.reason
+    against = f" of at most {numbers[1]}" if gate.bound is not None and gate.name.startswith(_DISTANCES) else ""
+    return f"{numbers[0]}{against}  {gate.reason if gate.status.value != 'passed' else ''}".rstrip()
+
+
 def _table(record: RunRecord) -> list[str]:
     """Returns the evaluator's table: refusals first, then the overall rows; slices that passed are one line a bound."""
     from components.evaluator.verdict import render_table
     from core.gates import GateResult, Status
 
-    gates = [GateResult.from_dict(gate) for gate in gates_of(record) if gate["name"].startswith("evaluate.")]
+    gates = [GateResult.from_dict(gate) for gate in gates_of(record) if gate["name"].startswith(_EVALUATOR)]
     if not gates:
         return []
     gates.sort(key=lambda gate: (not gate.blocks, bool(gate.details.get("column")), gate.status is Status.PASSED))
