@@ -80,3 +80,15 @@ class GateResult:
 def blocking(results: Iterable[GateResult]) -> list[GateResult]:
     """Returns the results that stop the run, in their order."""
     return [result for result in results if result.blocks]
+
+
+def refusal_line(results: Iterable[GateResult]) -> str:
+    """Returns why a run stops, on one line: the first blocking result's reason and how many more there are.
+
+    Empty when nothing blocks.
+    """
+    stopping = blocking(results)
+    if not stopping:
+        return ""
+    more = len(stopping) - 1
+    return stopping[0].reason + (f"; and {more} more refused {'check' if more == 1 else 'checks'}" if more else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from core.gates import GateResult, blocking
@@ -22,16 +22,3 @@ def build(gates: Sequence[GateResult]) -> dict[str, Any]:
         "blocked": bool(blocking(gates)),
         "gates": [gate.to_dict() for gate in gates],
     }
-
-
-def refusal_line(report: Mapping[str, Any]) -> str:
-    """Returns why the data was refused, on one line: feature, value, limit, rows; empty when it was not refused.
-
-    Args:
-        report: A record that `build` made.
-    """
-    stopping = blocking(GateResult.from_dict(gate) for gate in report["gates"])
-    if not stopping:
-        return ""
-    more = len(stopping) - 1
-    return stopping[0].reason + (f"; and {more} more refused {'check' if more == 1 else 'checks'}" if more else "")

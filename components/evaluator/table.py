@@ -72,19 +72,6 @@ def render_table(gates: Sequence[GateResult], collapse: bool = False) -> str:
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
-def refusal_line(verdict: Mapping[str, Any]) -> str:
-    """Returns why the model was not blessed, on one line; empty when it was blessed.
-
-    Args:
-        verdict: A record that `verdict_record` made.
-    """
-    stopping = blocking(GateResult.from_dict(gate) for gate in verdict["gates"])
-    if not stopping:
-        return ""
-    more = len(stopping) - 1
-    return stopping[0].reason + (f"; and {more} more refused {'gate' if more == 1 else 'gates'}" if more else "")
-
-
 def _row(gate: GateResult) -> tuple[str, ...]:
     verdict = gate.status.value + ("" if gate.blocks or gate.status is Status.PASSED else " (warning)")
     details = gate.details

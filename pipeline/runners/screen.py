@@ -33,8 +33,6 @@ class Screen:
 
         self._copy = os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="replace", buffering=1)
         self._console = Console(file=self._copy, highlight=False, soft_wrap=True)
-        self._status: Any = None
-        self._beat: threading.Event | None = None
 
     def line(self, text: str, style: str = "") -> None:
         """Prints one line."""
@@ -43,25 +41,16 @@ class Screen:
     @contextlib.contextmanager
     def working(self, name: str) -> Iterator[None]:
         """Shows that a node works, for the length of the block."""
-        started = time.monotonic()
         stop = threading.Event()
-        if self._console.is_terminal:
-            with self._console.status(f"{name} ...") as status:
-                thread = threading.Thread(target=self._tick, args=(name, started, stop, status), daemon=True)
-                thread.start()
-                try:
-                    yield
-                finally:
-                    stop.set()
-                    thread.join()
-            return
-        thread = threading.Thread(target=self._tick, args=(name, started, stop, None), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            stop.set()
-            thread.join()
+        live = self._console.status(f"{name} ...") if self._console.is_terminal else contextlib.nullcontext()
+        with live as status:
+            thread = threading.Thread(target=self._tick, args=(name, time.monotonic(), stop, status), daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                stop.set()
+                thread.join()
 
     def node(self, record: NodeRecord) -> None:
         """Prints a finished node's line: name, state, seconds, the number that matters or the reason."""

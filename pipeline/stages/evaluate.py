@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ConfigError
+from core.gates import GateResult, refusal_line
 from pipeline.stages.stage import Channels, RunFacts, Stage, dump
 
 if TYPE_CHECKING:
@@ -75,9 +76,7 @@ def _summary(outputs: Mapping[str, str]) -> str:
 
 
 def _refusal(outputs: Mapping[str, str]) -> str:
-    from components.evaluator.table import refusal_line
-
-    return refusal_line(_verdict(outputs))
+    return refusal_line(GateResult.from_dict(gate) for gate in _verdict(outputs)["gates"])
 
 
 BLESSED_MODEL = Stage(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.files import sha256_file
-from core.gates import GateResult, Status, blocking
+from core.gates import GateResult, Status, blocking, refusal_line
 from pipeline.stages.stage import Channels, RunFacts, Stage, dump
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ def _gate_summary(outputs: Mapping[str, str]) -> str:
 
 
 def _gate_refusal(outputs: Mapping[str, str]) -> str:
-    from components.data_gate.report import refusal_line
-
-    return refusal_line(_report(outputs))
+    return refusal_line(GateResult.from_dict(gate) for gate in _report(outputs)["gates"])
 
 
 SCHEMA = Stage(

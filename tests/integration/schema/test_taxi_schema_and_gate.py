@@ -157,7 +157,7 @@ def test_the_real_table_passes(gate: Callable[..., Ran], clean: tuple[str, str])
 
 def test_broken_rows_are_refused_by_name_and_number(gate: Callable[..., Ran], damaged: tuple[str, str]) -> None:
     """An hour of 25, a negative fare and a new payment type are each counted to the row over both splits."""
-    from components.data_gate.report import refusal_line
+    from core.gates import GateResult, refusal_line
 
     report, artifact, _ = gate(damaged)
     assert (report["blocked"], artifact.get_int_custom_property("blocked")) == (True, 1)
@@ -167,7 +167,7 @@ def test_broken_rows_are_refused_by_name_and_number(gate: Callable[..., Ran], da
             assert item["details"]["rows_exact"] is True
             counted[item["details"]["feature"]] = counted.get(item["details"]["feature"], 0) + item["details"]["rows"]
     assert counted == {"trip_start_hour": 40, "fare": 30, "payment_type": 20}
-    line = refusal_line(report)
+    line = refusal_line(GateResult.from_dict(item) for item in report["gates"])
     assert "\n" not in line
     assert line.startswith("fare: -3.5 in ")
 

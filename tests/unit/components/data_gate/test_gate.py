@@ -12,7 +12,7 @@ from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2
 from components.data_gate import gate, report
 from components.data_gate.dataset import Dataset
 from core.errors import ConfigError
-from core.gates import GateResult, Status
+from core.gates import GateResult, Status, refusal_line
 
 pytestmark = pytest.mark.unit
 
@@ -207,11 +207,11 @@ def test_the_refusal_line_is_one_line_and_counts_the_rest(dataset, numeric, sett
     record = report.build(_judge(settings, data, _anomaly("hour", "INT_TYPE_BIG_INT"), lambda *_: 2))
     assert record["blocked"] is True
     assert (
-        report.refusal_line(record)
+        refusal_line(map(GateResult.from_dict, record["gates"]))
         == "split train: 50 rows, limit: at least 100 (min_examples); and 1 more refused check"
     )
     clean = report.build(_judge(settings, dataset("train", 400, numeric("hour", [(0, 23, 400)], integer=True))))
-    assert (clean["blocked"], report.refusal_line(clean)) == (False, "")
+    assert (clean["blocked"], refusal_line(map(GateResult.from_dict, clean["gates"]))) == (False, "")
 
 
 def test_features_out_of_validation_are_not_compared(dataset, numeric, settings) -> None:

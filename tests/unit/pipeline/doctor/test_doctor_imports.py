@@ -12,7 +12,7 @@ from pipeline.doctor.finding import Level
 
 pytestmark = pytest.mark.unit
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def _package(folder: Path, name: str) -> Path:
