@@ -50,9 +50,10 @@ def start(loaded: Loaded, first: str | None, last: str | None, dry_run: bool, re
     """Runs (or previews) with loaded settings and returns the exit code."""
     from pipeline.runners import local, verdict
     from pipeline.runners.plan import Span
+    from pipeline.runners.request import Request
     from pipeline.runners.screen import Screen
 
-    request = local.Request(loaded, Span(first, last), sys.argv[1:], reason)
+    request = Request(loaded, Span(first, last), sys.argv[1:], reason)
     if dry_run:
         _show_preview(local.preview(request), output)
         return 0

@@ -2,55 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import logging
-import os
-import signal
-import socket
-import time
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from core.errors import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_UNEXPECTED, ForebayError
-from core.files import sha256_json, write_json_atomic
 from pipeline import assembly
-from pipeline.runners import cache, code_digest, lock, mlmd, records
-from pipeline.runners.layout import PipelineRoot, new_run_id, open_root
-from pipeline.runners.plan import Decision, Planner, Span
-from pipeline.runners.records import NodeRecord, RunRecord
-from pipeline.runners.screen import Screen, noise_to
-from pipeline.stages.stage import RunFacts, Stage
-
-if TYPE_CHECKING:
-    from core.settings import Loaded
-    from pipeline.runners.tfx_engine import TfxEngine
-
-LOG = logging.getLogger("forebay.run")
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """What the user asked for.
-
-    Attributes:
-        loaded: Settings with their origins.
-        span: The nodes asked for.
-        command: The command line, for the record.
-        accept_new_baseline: Reason to pass over a missing or incompatible baseline; None: no.
-    """
-
-    loaded: Loaded
-    span: Span = dataclasses.field(default_factory=Span)
-    command: Sequence[str] = ()
-    accept_new_baseline: str | None = None
-
-
-class NodeRefusedError(Exception):
-    """Ends a run after a gate's refusal; carries the one-line reason."""
+from pipeline.runners import lock, mlmd
+from pipeline.runners.layout import new_run_id, open_root
+from pipeline.runners.plan import Decision, Planner
+from pipeline.runners.records import RunRecord
+from pipeline.runners.request import Request, facts_of
+from pipeline.runners.screen import Screen
+from pipeline.runners.walk import Walk
 
 
 def run(request: Request, screen: Screen) -> RunRecord:
@@ -74,7 +35,7 @@ def run(request: Request, screen: Screen) -> RunRecord:
     with lock.hold(root.lock, run_id, wait_s=settings.run.wait_s, on_wait=waiting) as previous:
         if previous is not None:
             screen.line(f"run {previous.run_id} (pid {previous.pid}) was killed; its lock is taken over")
-        return _Run(request, root, run_id, screen).execute()
+        return Walk(request, root, run_id, screen).execute()
 
 
 def preview(request: Request) -> list[Decision]:
@@ -85,7 +46,7 @@ def preview(request: Request) -> list[Decision]:
     settings = request.loaded.settings
     assembly.check_settings(settings)
     root = open_root(settings.run.root, assembly.pipeline_name(settings))
-    facts = _facts(request, "")
+    facts = facts_of(request, "")
     lineage = mlmd.Lineage(mlmd.connection(settings.run.metadata, root), assembly.pipeline_name(settings), root)
     planner = Planner(settings, facts, assembly.stages(settings), root, lineage, request.span)
     decisions: list[Decision] = []
@@ -99,235 +60,3 @@ def preview(request: Request) -> list[Decision]:
             planner.record(stage.id, decision.entry.outputs)
         decisions.append(decision)
     return decisions
-
-
-def _facts(request: Request, run_id: str) -> RunFacts:
-    """Reads the input files once, by content."""
-    from components.ingest import sources
-
-    settings = request.loaded.settings
-    source = sources.resolve(settings.data.path, kind=settings.data.kind, run_date=settings.run.date)
-    source_digest = sources.content_digest(source)
-    modules = [name for stage in assembly.stages(settings) for name in stage.code]
-    digests = {
-        "data": source_digest,
-        "code": sha256_json(code_digest.digests(modules)),
-        "settings": sha256_json(settings.model_dump(mode="json", by_alias=True)),
-        "environment": cache.environment_digest(),
-    }
-    return RunFacts(run_id, source_digest, digests, request.accept_new_baseline)
-
-
-class _Run:
-    """One run, from its first record to its last."""
-
-    def __init__(self, request: Request, root: PipelineRoot, run_id: str, screen: Screen) -> None:
-        self._request = request
-        self._settings = request.loaded.settings
-        self._root = root
-        self._screen = screen
-        self._stages = assembly.stages(self._settings)
-        self._engine: TfxEngine | None = None
-        self._looked_up: list[str] = []
-        self.record = RunRecord(
-            run_id=run_id,
-            pipeline=assembly.pipeline_name(self._settings),
-            started=records.now(),
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            command=list(request.command),
-            nodes=[NodeRecord(stage.id) for stage in self._stages],
-            accept_new_baseline=request.accept_new_baseline,
-        )
-
-    def execute(self) -> RunRecord:
-        """Runs every node; leaves a finished record whatever happens."""
-        folder = self._root.run(self.record.run_id)
-        folder.mkdir(parents=True)
-        write_json_atomic(folder / "settings.json", self._request.loaded.values)
-        self._save()
-        with noise_to(folder / "run.log", self.record.run_id), _terminable():
-            try:
-                self._prepare()
-                self._run_nodes()
-                self._finish(records.DONE, 0)
-            except NodeRefusedError as error:
-                self._finish(records.REFUSED, EXIT_REFUSED, {"error": "GateRefusedError", "headline": str(error)})
-            except KeyboardInterrupt:
-                self._finish(records.INTERRUPTED, EXIT_INTERRUPTED, {"error": "Interrupted", "headline": "interrupted"})
-            except ForebayError as error:
-                LOG.exception("the run ends")
-                state = records.REFUSED if error.exit_code == EXIT_REFUSED else records.FAILED
-                self._finish(state, error.exit_code, error.to_dict())
-            except Exception as error:  # Anything a node raises: user code, TFX, Beam.
-                LOG.exception("the run ends")
-                self._finish(records.FAILED, EXIT_UNEXPECTED, self._explained(error))
-        return self.record
-
-    def _prepare(self) -> None:
-        self._connection = mlmd.connection(self._settings.run.metadata, self._root)
-        self._lineage = mlmd.Lineage(self._connection, self.record.pipeline, self._root)
-        self._lineage.relocate()
-        stale = self._lineage.fail_stale()
-        if stale:
-            LOG.warning("%d executions of a killed run were marked failed", stale)
-        self._facts = _facts(self._request, self.record.run_id)
-        self._planner = Planner(
-            self._settings, self._facts, self._stages, self._root, self._lineage, self._request.span
-        )
-
-    def _run_nodes(self) -> None:
-        for stage in self._stages:
-            record = self.record.node(stage.id)
-            if stage.resolves:
-                self._resolve(stage, record)
-                continue
-            decision = self._planner.decide(stage)
-            record.key, record.reason = decision.key, decision.reason
-            if decision.skipped:
-                record.state = records.SKIPPED
-            elif decision.entry is not None:
-                self._reuse(decision.entry, stage, record)
-            else:
-                self._compute(decision, record)
-            self._save()
-            self._screen.node(record)
-            self._enforce(stage, record)
-
-    def _resolve(self, stage: Stage, record: NodeRecord) -> None:
-        """Looks a baseline up; TFX repeats the look-up for its own records once it is running."""
-        if any(self.record.node(node).state == records.SKIPPED for node in stage.upstream()):
-            record.state, record.reason = records.SKIPPED, "not asked for"
-            return
-        picked = self._planner.resolve(stage)
-        self._planner.record(stage.id, picked)
-        record.state, record.reason = records.DONE, "looked up in every run"
-        record.outputs = {key: [item.path for item in made] for key, made in picked.items()}
-        if self._engine is None:
-            self._looked_up.append(stage.id)
-        else:
-            record.execution_id = self._engine.launch(stage.id)
-
-    def _reuse(self, entry: cache.Entry, stage: Stage, record: NodeRecord) -> None:
-        started = time.monotonic()
-        outputs = {key: [item.artifact_id for item in made] for key, made in entry.outputs.items()}
-        inputs = self._planner.inputs_of(stage)
-        record.execution_id = self._lineage.publish_reused(
-            self.record.run_id, stage.id, entry.execution_id, inputs, outputs
-        )
-        record.state = records.CACHED
-        self._made(stage, record, entry.outputs)
-        record.seconds = round(time.monotonic() - started, 3)
-
-    def _compute(self, decision: Decision, record: NodeRecord) -> None:
-        stage = decision.stage
-        self._start_engine()
-        record.state = records.RUNNING
-        self._save()
-        started = time.monotonic()
-        try:
-            with self._screen.working(stage.id):
-                record.execution_id = self._engine.launch(stage.id)  # type: ignore[union-attr]
-                outputs = self._index(decision, record.execution_id)
-        except BaseException as error:
-            record.state = records.INTERRUPTED if isinstance(error, KeyboardInterrupt) else records.FAILED
-            record.seconds = round(time.monotonic() - started, 3)
-            self._screen.node(record)
-            raise
-        record.state = records.DONE
-        record.seconds = round(time.monotonic() - started, 3)
-        self._made(stage, record, outputs)
-
-    def _index(self, decision: Decision, execution_id: int) -> dict[str, list[cache.Output]]:
-        """Digests what a node made and enters it into the index of reusable outputs."""
-        if decision.parts is None:
-            raise RuntimeError(f"{decision.stage.id} ran before its inputs were known")
-        outputs = {
-            key: [cache.describe(self._root, item.id, item.uri) for item in artifacts]
-            for key, artifacts in self._lineage.outputs(execution_id).items()
-        }
-        digests = {item.artifact_id: item.digest for made in outputs.values() for item in made}
-        self._lineage.set_digests(digests)
-        entry = cache.Entry(decision.key, self.record.run_id, execution_id, records.now(), decision.parts, outputs)
-        cache.store(self._root, decision.stage.id, entry)
-        return outputs
-
-    def _made(self, stage: Stage, record: NodeRecord, outputs: Mapping[str, Sequence[cache.Output]]) -> None:
-        self._planner.record(stage.id, outputs)
-        paths = {key: [str(cache.absolute(self._root, item)) for item in made] for key, made in outputs.items()}
-        record.outputs = paths
-        record.number = stage.summary({key: made[0] for key, made in paths.items() if made})
-
-    def _start_engine(self) -> None:
-        if self._engine is not None:
-            return
-        from pipeline.runners.tfx_engine import TfxEngine
-
-        with self._screen.working("TFX starting"):
-            self._engine = TfxEngine(self._settings, self._facts, self._root, self._connection)
-            for node_id in self._looked_up:
-                self.record.node(node_id).execution_id = self._engine.launch(node_id)
-
-    def _enforce(self, stage: Stage, record: NodeRecord) -> None:
-        """Stops the run where a gate refused; the gate's own outputs stay, and so does its place in the cache."""
-        outputs = {key: made[0] for key, made in record.outputs.items() if made}
-        if not outputs:
-            return
-        refusal = stage.refusal(outputs)
-        if refusal:
-            record.state = records.REFUSED
-            self._screen.node(record)
-            for later in self.record.nodes:
-                if later.state == records.PENDING:
-                    later.state, later.reason = records.SKIPPED, f"{stage.id} refused"
-            raise NodeRefusedError(refusal)
-        pushed = stage.publication(self._settings, outputs)
-        if pushed:
-            self.record.pushed = {**pushed, "reused": pushed["reused"] or record.state == records.CACHED}
-
-    def _finish(self, state: str, exit_code: int, error: dict[str, Any] | None = None) -> None:
-        self.record.state, self.record.exit_code, self.record.error = state, exit_code, error
-        self.record.ended = records.now()
-        self._save()
-
-    def _explained(self, error: Exception) -> dict[str, Any]:
-        """Returns what an unforeseen error means to the user: the node, the message, the line of their code."""
-        node = next((item.id for item in self.record.nodes if item.state == records.FAILED), "the run")
-        lines = [line for line in str(error).strip().splitlines() if line.strip()]
-        message = lines[-1].strip()[:300] if lines else "no message"
-        place = _user_frame(error)
-        return {
-            "error": type(error).__name__,
-            "headline": f"{node} failed: {type(error).__name__}: {message}",
-            "place": place,
-            "hint": f"The log is {self._root.run(self.record.run_id) / 'run.log'}.",
-            "exit_code": EXIT_UNEXPECTED,
-        }
-
-    def _save(self) -> None:
-        records.save(self._root, self.record)
-
-
-def _user_frame(error: BaseException) -> str:
-    """Returns `file:line` of the innermost frame in the project's own code; "" when there is none."""
-    folders = code_digest.search_path()
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if any(folder in path.parents for folder in folders) and "site-packages" not in path.parts:
-            shown = path.relative_to(Path.cwd()) if Path.cwd() in path.parents else path
-            return f"{shown}:{frame.lineno}"
-    return ""
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Lets SIGTERM end the run as an interrupt does, with its record and lock in order."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
