@@ -134,3 +134,15 @@ def copied_run(
     target = tmp_path_factory.mktemp("elsewhere") / "project"
     shutil.copytree(place.path, target)
     return Workplace(target)
+
+
+@pytest.fixture
+def new_copy(
+    first_run: tuple[Workplace, subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Workplace:
+    """A copy of the first run's project for one test, which may spoil it."""
+    place, done = first_run
+    assert done.returncode == 0, done.stdout + done.stderr
+    target = tmp_path_factory.mktemp("copy") / "project"
+    shutil.copytree(place.path, target)
+    return Workplace(target)
