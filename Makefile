@@ -18,8 +18,8 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 env: ## Set up .venv from requirements/lock.txt; does nothing when nothing changed.
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 8) or sys.exit("env: python3 is older than 3.8; name a newer one: make env PYTHON=python3.X")'
-	@$(PYTHON) -m deploy.env
+	@"$(PYTHON)" -c 'import sys; sys.version_info >= (3, 8) or sys.exit("env: python3 is older than 3.8; name a newer one: make env PYTHON=python3.X")'
+	@"$(PYTHON)" -m deploy.env
 
 run: env ## Run the taxi pipeline (CONFIG=configs/other.yaml, ARGS="--set a.b=c").
 	@$(BIN)/forebay run -c $(CONFIG) $(ARGS)
@@ -39,7 +39,7 @@ lint: env ## Lint, format check, types, layers.
 check: lint test-unit ## What a commit has to pass: lint and the unit tests.
 
 lock: env ## Resolve requirements/*.in again into requirements/lock.txt.
-	@$(PYTHON) -m deploy.env.lock
+	@"$(PYTHON)" -m deploy.env.lock
 
 bench: env ## Measure against TFX's own example and against our targets (minutes).
 	@$(BIN)/python benchmarks/pipeline_vs_tfx.py $(ARGS)
