@@ -81,6 +81,8 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     ports = free_ports(2 * len(_NEEDED))
     options = [f"-{name}.port={port}" for name, port in zip(_NEEDED, ports, strict=False)]
     options += [f"-{name}.port.grpc={port}" for name, port in zip(_NEEDED, ports[len(_NEEDED) :], strict=True)]
+    # What we do not use would take fixed ports, and report over the network.
+    options += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
     (directory / "data").mkdir()
     command = [program, "server", f"-dir={directory / 'data'}", "-s3", "-ip=127.0.0.1", "-master.volumeSizeLimitMB=64"]
     log = (directory / "log").open("wb")
