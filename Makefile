@@ -25,7 +25,7 @@ run: env ## Run the taxi pipeline (CONFIG=configs/other.yaml, ARGS="--set a.b=c"
 	@$(BIN)/forebay run -c $(CONFIG) $(ARGS)
 
 test: env ## Run every test: unit, integration, e2e (ARGS="-k name").
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-unit: env ## Run the unit tests only.
 	@$(BIN)/python -m pytest tests/unit $(ARGS)
