@@ -49,10 +49,10 @@ class ForebayError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """Returns the whole error on one line: `place: headline (hint)`."""
+        """Returns the whole error on one line: `place: headline. Hint.`."""
         text = f"{self.place}: {self.headline}" if self.place else self.headline
         if self.hint:
-            text = f"{text.rstrip('.')}. {self.hint}"
+            text = f"{text.rstrip('.')}{'; ' if self.hint[0].islower() else '. '}{self.hint}"
         return " ".join(text.split())
 
     def to_dict(self) -> dict[str, Any]:
