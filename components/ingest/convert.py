@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union
 
-from components.ingest import kinds
+from components.ingest import cell_bytes, kinds
 from components.ingest.kinds import Kind
 from core.settings.data import ColumnType, CsvSettings
 
@@ -59,17 +59,14 @@ class Converter:
 
         if type_ == "text":
             return Converted(compute.cast(cells, pyarrow.binary()), {}, 0)
-        if type_ == "integer":
-            try:
-                return Converted(compute.cast(cells, pyarrow.int64()), {}, 0)
-            except pyarrow.ArrowInvalid:
-                return self._by_cell(name, cells, self._integer, pyarrow.int64())
         if type_ == "boolean":
             return self._by_cell(name, cells, self._boolean, pyarrow.int64())
-        floats = _plain_floats(cells) if self._settings.decimal == "." else None
-        if floats is not None:
-            return Converted(floats, {}, 0)
-        return self._by_cell(name, cells, self._float, pyarrow.float32())
+        if type_ == "integer":
+            values, parse, arrow_type = _plain_integers(cells), self._integer, pyarrow.int64()
+        else:
+            values = _plain_floats(cells) if self._settings.decimal == "." else None
+            parse, arrow_type = self._float, pyarrow.float32()
+        return Converted(values, {}, 0) if values is not None else self._by_cell(name, cells, parse, arrow_type)
 
     def _by_cell(self, name: str, cells: Any, parse: Callable[[str], Value], type_: Any) -> Converted:
         """Parses each distinct cell in Python; a value that is nan or inf stands for a non-finite cell."""
@@ -122,7 +119,9 @@ class Converter:
             return math.nan
         try:
             # The pattern for text and for other notations would let Python's own extras through, such as 1_000.
-            if kind in (Kind.TEXT, Kind.BOOLEAN, Kind.OTHER_NOTATION):
+            # Digits with a leading zero may have either mark.
+            other = "," if self._settings.decimal == "." else "."
+            if kind in (Kind.TEXT, Kind.BOOLEAN, Kind.OTHER_NOTATION) or other in text:
                 raise ValueError
             value = float(text.replace(",", "."))
         except ValueError:
@@ -139,11 +138,24 @@ class Converter:
         return meaning
 
 
+def _plain_integers(cells: Any) -> Any | None:
+    """Returns the int64 values of cells that are all decimal whole numbers; None when one is not."""
+    import pyarrow
+    from pyarrow import compute
+
+    try:
+        return compute.cast(cells, pyarrow.int64()) if cell_bytes.is_plain(cells) else None
+    except pyarrow.ArrowInvalid:
+        return None
+
+
 def _plain_floats(cells: Any) -> Any | None:
     """Returns the float32 values of cells that are all finite numbers; None when one is not."""
     import pyarrow
     from pyarrow import compute
 
+    if not cell_bytes.is_plain(cells):
+        return None
     try:
         wide = compute.cast(cells, pyarrow.float64())
     except pyarrow.ArrowInvalid:

@@ -11,6 +11,7 @@ import enum
 import re
 from typing import Any
 
+from components.ingest import cell_bytes
 from components.ingest.rows import Column, Lines
 from core.errors import DataError
 from core.settings.data import ColumnType, CsvSettings
@@ -95,8 +96,7 @@ class ColumnProfile:
             self._classify(cells, lines, file)
             return
         self.counts[plain] += filled
-        if plain is Kind.INTEGER:
-            self._widest_integer = max(self._widest_integer, _max_bytes(cells))
+        self._widest_integer = max(self._widest_integer, cell_bytes.widest_integer(cells, _ROUNDED_DIGITS))
         if plain not in self.first:
             self._remember(plain, cells, lines, file, int(cells.is_valid().index(True).as_py()))
 
@@ -148,7 +148,11 @@ class ColumnProfile:
         import pyarrow
         from pyarrow import compute
 
-        if _has_leading_zero(cells) or _max_bytes(cells) > MAX_DIGITS:
+        if (
+            not cell_bytes.is_plain(cells)
+            or cell_bytes.has_leading_zero(cells)
+            or cell_bytes.max_bytes(cells) > MAX_DIGITS
+        ):
             return None
         first = self._kind(cells[int(cells.is_valid().index(True).as_py())].as_py())
         if first not in (Kind.INTEGER, Kind.FLOAT):
@@ -188,6 +192,7 @@ class ColumnProfile:
             open_ &= ~hits
         codes = coded.indices.fill_null(-1).to_numpy()
         frequency = np.bincount(codes[codes >= 0], minlength=len(kinds))
+        firsts: list[tuple[int, Kind]] = []
         for kind in Kind:
             chosen = kinds == kind
             if not chosen.any():
@@ -197,8 +202,10 @@ class ColumnProfile:
                 digits = compute.binary_length(trimmed).to_numpy()[chosen]
                 self._widest_integer = max(self._widest_integer, int(digits.max()))
             if kind not in self.first:
-                row = int(np.flatnonzero(np.isin(codes, np.flatnonzero(chosen)))[0])
-                self._remember(kind, cells, lines, file, row)
+                firsts.append((int(np.flatnonzero(np.isin(codes, np.flatnonzero(chosen)))[0]), kind))
+        # In the order of the rows, so that "the first cell that is not" is the first whatever its kind.
+        for row, kind in sorted(firsts, key=lambda item: item[0]):
+            self._remember(kind, cells, lines, file, row)
 
     def _remember(self, kind: Kind, cells: Any, lines: Lines, file: str, row: int) -> None:
         self.first[kind] = Place(file, int(lines[row]), cells[row].as_py()[:80])
@@ -237,27 +244,3 @@ def _strings(values: list[str]) -> Any:
     import pyarrow
 
     return pyarrow.array(values, pyarrow.string())
-
-
-def _has_leading_zero(cells: Any) -> bool:
-    """Returns True when a cell begins with a zero and another digit, signs aside."""
-    import numpy as np
-
-    offsets = np.frombuffer(cells.buffers()[1], np.int32)[cells.offset : cells.offset + len(cells) + 1]
-    data = cells.buffers()[2]
-    if data is None or not data.size:
-        return False
-    text = np.frombuffer(data, np.uint8)
-    starts, ends = offsets[:-1].astype(np.int64), offsets[1:]
-    last = len(text) - 1
-    signed = np.isin(text[np.minimum(starts, last)], np.frombuffer(b"+-", np.uint8))
-    starts = starts + signed
-    second = text[np.minimum(starts + 1, last)]
-    zero = (text[np.minimum(starts, last)] == ord("0")) & (second >= ord("0")) & (second <= ord("9"))
-    return bool((zero & (ends - starts >= 2)).any())
-
-
-def _max_bytes(cells: Any) -> int:
-    from pyarrow import compute
-
-    return int(compute.max(compute.binary_length(cells)).as_py() or 0)
