@@ -6,8 +6,6 @@ from typing import Any
 
 from core.settings.data import ColumnType
 
-_FLOAT32_MAX = 3.4028234663852886e38
-
 
 def natural_type(type_: Any) -> ColumnType | None:
     """Returns the column type that an Arrow type becomes; None when it is not supported.

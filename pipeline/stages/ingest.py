@@ -19,11 +19,10 @@ def _settings(settings: Settings) -> Mapping[str, Any]:
 
 
 def _build(settings: Settings, facts: RunFacts, channels: Channels) -> Any:
+    from components.ingest import spec
     from components.ingest.component import ExampleGen
 
-    date = settings.run.date.isoformat() if settings.run.date else None
-    spec = json.dumps({"data": dump(settings.data), "run_date": date}, sort_keys=True)
-    return ExampleGen(spec=spec, source_digest=facts.source_digest)
+    return ExampleGen(spec=spec.dump(settings.data, settings.run.date), source_digest=facts.source_digest)
 
 
 def _summary(outputs: Mapping[str, str]) -> str:
