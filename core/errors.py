@@ -8,6 +8,7 @@
     │   └── GateRefusedError       a gate measured something outside its bound
     ├── EnvironmentProblem    5    this machine lacks something
     │   └── LockedError            another run owns the pipeline root
+    ├── NodeFailedError       1    code that a node calls raised something of its own
     ├── RemoteServiceError    6    a server that we call said no or nothing
     └── RetryableError        7    infrastructure failed; the same command may succeed
 
@@ -59,6 +60,7 @@ class ForebayError(Exception):
         """Returns the stable machine form that `--output json` prints."""
         return {
             "error": type(self).__name__,
+            "message": str(self),
             "headline": self.headline,
             "place": self.place,
             "hint": self.hint,
@@ -114,6 +116,10 @@ class EnvironmentProblem(ForebayError):
 
 class LockedError(EnvironmentProblem):
     """Another run owns the pipeline root."""
+
+
+class NodeFailedError(ForebayError):
+    """Code that a node calls, most often the user's own, raised something that is not ours."""
 
 
 class RemoteServiceError(ForebayError):

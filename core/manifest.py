@@ -63,7 +63,8 @@ class Rollback:
         source_version: The version whose files were pushed again.
         source_digest: Model digest of those files.
         left_version: The version that was the newest before, and is bad from now on.
-        left_digest: Model digest of that one: it still counts as bad after its directory is gone.
+        left_digest: Model digest of that one: it still counts as bad after its directory is gone. Empty when its
+            manifest could not be read.
         reason: What the operator said.
     """
 

@@ -17,9 +17,12 @@ class LatestBlessedModel(resolver.ResolverStrategy):
 
     def resolve_artifacts(self, store: Any, input_dict: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """Returns one artifact a channel, or empty lists when no model was ever blessed."""
-        candidates = input_dict.get("candidate", [])
+        blessings = _protos(input_dict["model_blessing"])
         found = selection.newest_blessed_model(
-            _protos(input_dict["model"]), _protos(input_dict["model_blessing"]), _newest(candidates)
+            _protos(input_dict["model"]),
+            blessings,
+            _newest(input_dict.get("candidate", [])),
+            selection.last_made(store, blessings),
         )
         return _picked(input_dict, found, ("model", "model_blessing"))
 
@@ -32,10 +35,12 @@ class LatestAcceptedStatistics(resolver.ResolverStrategy):
 
     def resolve_artifacts(self, store: Any, input_dict: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """Returns one artifact a channel, or empty lists when no data was ever accepted."""
+        reports = _protos(input_dict["gate_report"])
         found = selection.newest_accepted_statistics(
             _protos(input_dict["statistics"]),
-            _protos(input_dict["gate_report"]),
+            reports,
             _newest(input_dict.get("candidate", [])),
+            selection.last_made(store, reports),
             lambda report_id: selection.read_by(store, report_id),
         )
         return _picked(input_dict, found, ("statistics", "gate_report"))

@@ -45,3 +45,19 @@ def worsening(metric: str, value: float, baseline: float) -> float:
     if better == LOWER:
         return value - baseline
     return abs(value - 1.0) - abs(baseline - 1.0)
+
+
+def can_refuse(metric: str, low: float | None, high: float | None) -> bool:
+    """Returns whether absolute bounds can refuse a bad model: a bound on the side on which the metric gets worse.
+
+    Args:
+        metric: A known metric. Those that are better higher lie in 0 to 1, so a lower bound of 0 refuses nothing.
+        low: Lower bound; None without one.
+        high: Upper bound; None without one.
+    """
+    better = METRICS[metric].better
+    if better == HIGHER:
+        return low is not None and low > 0
+    if better == LOWER:
+        return high is not None
+    return low is not None or high is not None

@@ -80,11 +80,6 @@ def load_section(files: Sequence[str], assignments: Sequence[str], name: str, mo
     return _validated(model, values[name], places, (name,))
 
 
-def load_value(files: Sequence[str], assignments: Sequence[str], name: str) -> Any:
-    """Returns one merged top-level value, not validated."""
-    return _merged(files, assignments)[0][name]
-
-
 def place_of(path: KeyPath, places: dict[KeyPath, str]) -> str:
     """Returns where a key path was set: its own place, or its nearest parent's."""
     for length in range(len(path), 0, -1):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Union
 
 import pydantic
 
+from core.settings import metadata
 from core.settings.data import DataSettings
 from core.settings.section import Section
 from core.settings.tabular import FeatureSettings, LabelSettings
@@ -25,6 +26,21 @@ class RunSettings(Section):
     cache: bool
     wait_s: Annotated[int, pydantic.Field(ge=0)]
     metadata: str
+
+    @pydantic.field_validator("root")
+    @classmethod
+    def _root_is_local(cls, root: str) -> str:
+        if "://" in root:
+            raise ValueError("the local runner needs a local path; push to remote storage with serving.root")
+        if ":" in root:
+            raise ValueError("the path holds a ':', which TFX and Beam take for a scheme; choose another")
+        return root
+
+    @pydantic.field_validator("metadata")
+    @classmethod
+    def _metadata_is_a_store(cls, value: str) -> str:
+        metadata.parse(value)
+        return value
 
 
 class SchemaSettings(Section):

@@ -73,6 +73,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Runs the command and returns its exit code. No error reaches the user as a traceback."""
     wants_json = _wants_json(arguments)
+    # User code is found in the current folder: last, so that it shadows nothing.
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)
     try:
         result = cli.main(args=arguments, prog_name="forebay", standalone_mode=False)
         return result if isinstance(result, int) else 0

@@ -68,7 +68,7 @@ def start(loaded: Loaded, first: str | None, last: str | None, dry_run: bool, re
     if output == "json":
         emit(output, record.to_dict(), "")
     if record.error is not None:
-        click.echo(f"forebay: {verdict.error_line(record)}", err=True)
+        click.echo(f"forebay: {record.error['message']}", err=True)
     return int(record.exit_code or 0)
 
 

@@ -65,7 +65,7 @@ def show(run: str, config: tuple[str, ...], assignments: tuple[str, ...], output
     lines += [_node_line(node) for node in record.nodes]
     lines += verdict.every_gate(gates)
     if record.error:
-        lines += ["", f"ended: {verdict.error_line(record)}"]
+        lines += ["", f"ended: {record.error['message']}"]
     if record.pushed:
         lines += ["", f"pushed version {record.pushed['version']} to {record.pushed['path']}"]
     lines.append(f"log: {root.run(record.run_id) / 'run.log'}")
@@ -101,7 +101,7 @@ def resume(run: str, config: tuple[str, ...], assignments: tuple[str, ...], outp
     root, record = records.find(_root(config, assignments), run)
     file = root.run(record.run_id) / "settings.json"
     loaded = load_values(json.loads(file.read_text(encoding="utf-8")), str(file))
-    return start(loaded, None, None, False, record.accept_new_baseline, output)
+    return start(loaded, record.first, record.last, False, record.accept_new_baseline, output)
 
 
 def _root(config: tuple[str, ...], assignments: tuple[str, ...]) -> str:

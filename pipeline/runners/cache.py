@@ -14,9 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from core.files import iter_files, sha256_file, sha256_json, write_json_atomic
+from core.files import iter_files, sha256_file, sha256_json, sha256_tree, write_json_atomic
 from pipeline.runners.code_digest import PROJECT
-from pipeline.runners.layout import PipelineRoot
 
 FORMAT_VERSION = 1
 LOCK_FILE = PROJECT / "requirements" / "lock.txt"
@@ -49,7 +48,7 @@ class Output:
 
     Attributes:
         artifact_id: Its id in ML Metadata.
-        path: Relative to the pipeline root, so that a copied project still finds it.
+        path: Relative to the directory of artifacts, so that a copied project still finds it.
         digest: Hex SHA-256 over the names and bytes of its files.
         sizes: Relative file name to bytes.
     """
@@ -96,56 +95,57 @@ def flat(settings: Any, prefix: str = "") -> dict[str, Any]:
     return merged
 
 
-def describe(root: PipelineRoot, artifact_id: int, uri: str) -> Output:
+def describe(base: Path, artifact_id: int, uri: str) -> Output:
     """Returns the index form of an artifact that lies on disk.
 
     Args:
-        root: The pipeline's root.
+        base: The directory of artifacts.
         artifact_id: Its id in ML Metadata.
         uri: Its local path.
     """
-    base = Path(uri)
-    files = list(iter_files(base)) if base.exists() else []
-    names = {(path.relative_to(base).as_posix() if path != base else ""): path for path in files}
-    digest = sha256_json({name: sha256_file(path) for name, path in names.items()})
-    sizes = {name: path.stat().st_size for name, path in names.items()}
-    return Output(artifact_id, _relative(base, root), digest, sizes)
+    place = Path(uri).absolute()
+    path = place.relative_to(base).as_posix() if base in place.parents else str(place)
+    if not place.exists():
+        return Output(artifact_id, path, sha256_json({}), {})
+    files = list(iter_files(place))
+    sizes = {(file.relative_to(place).as_posix() if file != place else ""): file.stat().st_size for file in files}
+    return Output(artifact_id, path, sha256_json(sha256_tree(place)), sizes)
 
 
-def absolute(root: PipelineRoot, output: Output) -> Path:
-    """Returns where an output lies now."""
-    return root.path / output.path
-
-
-def missing(root: PipelineRoot, entry: Entry) -> str:
+def missing(base: Path, entry: Entry) -> str:
     """Returns what is gone from an entry's artifacts, or "" when everything is there in its recorded size."""
     for made in entry.outputs.values():
         for output in made:
-            base = absolute(root, output)
+            place = base / output.path
             for name, size in output.sizes.items():
-                path = base / name if name else base
+                path = place / name if name else place
+                shown = f"{output.path}/{name}".rstrip("/")
                 if not path.is_file():
-                    return f"{output.path}/{name} is gone".replace("/ is", " is")
+                    return f"{shown} is gone"
                 if path.stat().st_size != size:
-                    return f"{output.path}/{name} has another size than when it was made"
+                    return f"{shown} has another size than when it was made"
     return ""
 
 
-def store(root: PipelineRoot, node_id: str, entry: Entry) -> None:
+def store(base: Path, node_id: str, entry: Entry) -> None:
     """Adds an entry to the index; an earlier one of the same key is replaced."""
     record = {"format_version": FORMAT_VERSION, **dataclasses.asdict(entry)}
-    write_json_atomic(root.cache / node_id / f"{entry.key}.json", record)
+    write_json_atomic(_folder(base, node_id) / f"{entry.key}.json", record)
 
 
-def lookup(root: PipelineRoot, node_id: str, key: str) -> Entry | None:
+def lookup(base: Path, node_id: str, key: str) -> Entry | None:
     """Returns the entry of a key, or None."""
-    return _read(root.cache / node_id / f"{key}.json")
+    return _read(_folder(base, node_id) / f"{key}.json")
 
 
-def newest(root: PipelineRoot, node_id: str) -> Entry | None:
+def newest(base: Path, node_id: str) -> Entry | None:
     """Returns the entry that was made last, whatever its key; None when the node never finished."""
-    entries = [entry for path in (root.cache / node_id).glob("*.json") if (entry := _read(path)) is not None]
+    entries = [entry for path in _folder(base, node_id).glob("*.json") if (entry := _read(path)) is not None]
     return max(entries, key=lambda entry: (entry.created, entry.execution_id), default=None)
+
+
+def _folder(base: Path, node_id: str) -> Path:
+    return base / "_cache" / node_id
 
 
 def difference(old: Parts, new: Parts) -> str:
@@ -176,11 +176,6 @@ def _changed_code(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _relative(path: Path, root: PipelineRoot) -> str:
-    absolute_path = path.absolute()
-    return absolute_path.relative_to(root.path).as_posix() if root.path in absolute_path.parents else str(absolute_path)
 
 
 def _read(path: Path) -> Entry | None:

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import functools
 import hashlib
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -32,16 +31,11 @@ class _Module:
 
 
 def search_path() -> list[Path]:
-    """Returns the folders whose modules count as the project's: where we stand, Forebay itself, and PYTHONPATH."""
+    """Returns the folders whose modules count as the project's, in the order in which Python imports from them."""
     installed = (Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
-    wanted = [
-        Path.cwd(),
-        PROJECT,
-        *(Path(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry),
-    ]
     kept: list[Path] = []
-    for folder in (item.resolve() for item in wanted):
-        inside = any(folder == base / "lib" or base / "lib" in folder.parents for base in installed)
+    for folder in (Path(entry or ".").resolve() for entry in [*sys.path, str(PROJECT)]):
+        inside = any(base / "lib" in (folder, *folder.parents) for base in installed)
         if folder.is_dir() and not inside and folder not in kept:
             kept.append(folder)
     return kept

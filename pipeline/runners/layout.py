@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
-import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import ConfigError, EnvironmentProblem
+from core.errors import EnvironmentProblem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +36,9 @@ class PipelineRoot:
         """The ML Metadata file, when no server is configured."""
         return self.path / "_metadata.sqlite"
 
-    @property
-    def cache(self) -> Path:
-        """The index of reusable outputs."""
-        return self.path / "_cache"
+    def artifacts(self, store: str) -> Path:
+        """Returns the directory of the artifacts that one metadata store records."""
+        return self.path / store
 
     @property
     def runs(self) -> Path:
@@ -59,7 +58,6 @@ def open_root(run_root: str, name: str) -> PipelineRoot:
         name: Name of the pipeline.
 
     Raises:
-        ConfigError: The path is remote or holds a ':'.
         EnvironmentProblem: The directory cannot be made or written.
     """
     path = locate(run_root) / name
@@ -82,21 +80,8 @@ def open_root(run_root: str, name: str) -> PipelineRoot:
 
 
 def locate(run_root: str) -> Path:
-    """Returns `run.root` as an absolute path.
-
-    Raises:
-        ConfigError: The path is remote or holds a ':', which TFX and Beam take for a scheme.
-    """
-    if "://" in run_root:
-        raise ConfigError(
-            "a remote pipeline root is not supported by the local runner",
-            place=f"run.root {run_root}",
-            hint="Use a local path; push to remote storage with serving.root.",
-        )
-    path = Path(run_root).expanduser().absolute()
-    if ":" in str(path):
-        raise ConfigError("the path holds a ':'", place=f"run.root {path}", hint="Choose a path without ':'.")
-    return path
+    """Returns the setting `run.root` as an absolute path."""
+    return Path(run_root).expanduser().absolute()
 
 
 def existing_roots(run_root: str) -> Iterator[PipelineRoot]:
@@ -108,14 +93,6 @@ def existing_roots(run_root: str) -> Iterator[PipelineRoot]:
                 yield PipelineRoot(path)
 
 
-def new_run_id(root: PipelineRoot, now: datetime.datetime) -> str:
-    """Returns a run id that sorts by time and is not taken: `20261130-182201`, with a suffix when needed."""
-    base = now.strftime("%Y%m%d-%H%M%S")
-    run_id, count = base, 1
-    while root.run(run_id).exists():
-        count += 1
-        run_id = f"{base}-{count}"
-    return run_id
-
-
-RUN_ID = re.compile(r"^\d{8}-\d{6}(-\d+)?$")
+def new_run_id(now: datetime.datetime) -> str:
+    """Returns a run id that sorts by time and is unique among machines that share a metadata server."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

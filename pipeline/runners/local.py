@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 
+from core.settings import metadata
 from pipeline import assembly
 from pipeline.runners import lock, mlmd
-from pipeline.runners.layout import new_run_id, open_root
-from pipeline.runners.plan import Decision, Planner
+from pipeline.runners.layout import PipelineRoot, locate, new_run_id, open_root
+from pipeline.runners.plan import Decision, Planner, checked
 from pipeline.runners.records import RunRecord
 from pipeline.runners.request import Request, facts_of
 from pipeline.runners.screen import Screen
@@ -26,7 +27,7 @@ def run(request: Request, screen: Screen) -> RunRecord:
     settings = request.loaded.settings
     assembly.check_settings(settings)
     root = open_root(settings.run.root, assembly.pipeline_name(settings))
-    run_id = new_run_id(root, datetime.datetime.now(datetime.timezone.utc))
+    run_id = new_run_id(datetime.datetime.now(datetime.timezone.utc))
 
     def waiting(owner: lock.Owner | None) -> None:
         who = f"run {owner.run_id} (pid {owner.pid} on {owner.host})" if owner else "another run"
@@ -43,17 +44,21 @@ def preview(request: Request) -> list[Decision]:
 
     Nodes behind one that would run cannot be decided yet; their reason says for whom they wait.
     """
-    settings = request.loaded.settings
+    settings, stages = request.loaded.settings, assembly.stages(request.loaded.settings)
     assembly.check_settings(settings)
-    root = open_root(settings.run.root, assembly.pipeline_name(settings))
+    name = assembly.pipeline_name(settings)
+    root = PipelineRoot(locate(settings.run.root) / name)
     facts = facts_of(request, "")
-    lineage = mlmd.Lineage(mlmd.connection(settings.run.metadata, root), assembly.pipeline_name(settings), root)
-    planner = Planner(settings, facts, assembly.stages(settings), root, lineage, request.span)
+    if settings.run.metadata == metadata.SQLITE and not root.sqlite.is_file():
+        checked(request.span, [stage.id for stage in stages])
+        return [Decision(stage, None, "it never ran to its end here", None) for stage in stages]
+    lineage = mlmd.Lineage(mlmd.connection(settings.run.metadata, root), name, root)
+    planner = Planner(settings, facts, stages, lineage, request.span)
     decisions: list[Decision] = []
-    for stage in assembly.stages(settings):
-        if stage.resolves and all(node.entry for node in decisions if node.stage.id in stage.upstream()):
-            planner.record(stage.id, planner.resolve(stage))
-            decisions.append(Decision(stage, None, "looked up in every run", None))
+    for stage in stages:
+        if stage.resolves:
+            if all(node.entry for node in decisions if node.stage.id in stage.upstream()):
+                planner.record(stage.id, planner.resolve(stage))
             continue
         decision = planner.decide(stage)
         if decision.entry is not None:

@@ -2,49 +2,44 @@
 
 from __future__ import annotations
 
-import os
+import functools
+import secrets
 import shutil
 import socket
-import urllib.parse
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from components.baselines import selection
-from core.errors import ConfigError, EnvironmentProblem, RemoteServiceError
+from core.errors import EnvironmentProblem, ForebayError, RemoteServiceError
+from core.files import write_atomic
+from core.settings import metadata
 from pipeline.runners.cache import Entry
 from pipeline.runners.layout import PipelineRoot
 
-PASSWORD_VARIABLE = "FOREBAY_MYSQL_PASSWORD"  # noqa: S105  The name of a variable, not a password.
 _CONNECT_S = 5.0
+# Type of the context that names a store.
+_STORE = "forebay_store"
 
 
-def connection(metadata: str, root: PipelineRoot) -> Any:
+def connection(setting: str, root: PipelineRoot) -> Any:
     """Returns the MLMD ConnectionConfig of the setting `run.metadata`.
 
     Args:
-        metadata: `sqlite`, or `mysql://USER@HOST:PORT/DATABASE`.
+        setting: `sqlite`, or `mysql://USER@HOST:PORT/DATABASE`.
         root: Holds the SQLite file.
-
-    Raises:
-        ConfigError: The value is neither.
     """
     from ml_metadata.proto import metadata_store_pb2
 
     config = metadata_store_pb2.ConnectionConfig()
-    if metadata == "sqlite":
+    address = metadata.parse(setting)
+    if address is None:
         config.sqlite.filename_uri = str(root.sqlite)
         config.sqlite.connection_mode = metadata_store_pb2.SqliteMetadataSourceConfig.READWRITE_OPENCREATE
         return config
-    url = urllib.parse.urlsplit(metadata)
-    database = url.path.strip("/")
-    if url.scheme != "mysql" or not url.hostname or not url.username or not database or url.password:
-        hint = f"Use sqlite or mysql://USER@HOST:PORT/DATABASE, with the password in {PASSWORD_VARIABLE}."
-        raise ConfigError(f"{metadata!r} is no metadata store", place="run.metadata", hint=hint)
-    config.mysql.host = url.hostname
-    config.mysql.port = url.port or 3306
-    config.mysql.user = url.username
-    config.mysql.database = database
-    config.mysql.password = os.environ.get(PASSWORD_VARIABLE, "")
+    config.mysql.host, config.mysql.port = address.host, address.port
+    config.mysql.user, config.mysql.password = address.user, address.password
+    config.mysql.database = address.database
     return config
 
 
@@ -70,33 +65,42 @@ class Lineage:
             self.store = metadata_store.MetadataStore(config)
             self.store.get_context_types()
         except (errors.StatusError, RuntimeError) as error:
-            reason = str(error).strip().splitlines()[0][:200]
-            if self._is_file:
-                place, hint = config.sqlite.filename_uri, "Move the file away to start a new one."
-                raise EnvironmentProblem(f"ML Metadata cannot be opened: {reason}", place=place, hint=hint) from None
-            place = f"run.metadata mysql://{config.mysql.host}:{config.mysql.port}/{config.mysql.database}"
-            raise RemoteServiceError(
-                f"ML Metadata refused: {reason}", place=place, hint="Check user, password, database."
-            ) from None
+            raise _refused(config, str(error).strip().splitlines()[0][:200]) from None
+        self._marker = root.path / "_root"
+        # Where the records say that this root is: elsewhere, after the project was moved or copied.
+        self._recorded = str(root.path)
+        if self._is_file and self._marker.is_file():
+            self._recorded = self._marker.read_text(encoding="utf-8").strip() or self._recorded
+
+    @functools.cached_property
+    def artifacts(self) -> Path:
+        """The directory of the artifacts that this store records.
+
+        Each store has its own: ids begin anew in another store, and TFX names directories by them.
+        """
+        known = self.store.get_contexts_by_type(_STORE) if self._has_type(_STORE) else []
+        name = min((context.name for context in known), default="") or secrets.token_hex(4)
+        self._ensure(_STORE, name)
+        return self._root.artifacts(name)
 
     def relocate(self) -> int:
         """Points artifacts of a moved or copied project to where they are now; returns how many were changed.
 
         Only for SQLite, whose file moved along. On a server the records belong to every copy of the project.
         """
-        marker = self._root.path / "_root"
         here = str(self._root.path)
-        before = marker.read_text(encoding="utf-8") if marker.is_file() else here
         moved = []
-        if self._is_file and before != here:
+        if self._recorded != here:
             for artifact in self.store.get_artifacts():
-                if artifact.uri == before or artifact.uri.startswith(f"{before}/"):
-                    artifact.uri = here + artifact.uri[len(before) :]
+                uri = self._now(artifact.uri)
+                if uri != artifact.uri:
+                    artifact.uri = uri
                     moved.append(artifact)
             if moved:
                 self.store.put_artifacts(moved)
-        if before != here or not marker.is_file():
-            marker.write_text(here, encoding="utf-8")
+        if self._is_file:
+            write_atomic(self._marker, here)
+        self._recorded = here
         return len(moved)
 
     def fail_stale(self) -> int:
@@ -113,22 +117,28 @@ class Lineage:
         stale = [
             execution
             for execution in self.store.get_executions_by_context(context.id)
-            if execution.last_known_state in (states.NEW, states.RUNNING)
+            if execution.last_known_state in (states.NEW, states.RUNNING) and self._is_ours(execution.id)
         ]
         for execution in stale:
             execution.last_known_state = states.FAILED
-            for folder in self._root.path.glob(f"*/*/{execution.id}"):
+            for folder in self.artifacts.glob(f"*/*/{execution.id}"):
                 shutil.rmtree(folder, ignore_errors=True)
         if stale:
             self.store.put_executions(stale)
         return len(stale)
 
+    def _is_ours(self, execution_id: int) -> bool:
+        """True for an execution of a run of this root: on a server, other roots' runs may be alive."""
+        run_type = self.store.get_context_type("pipeline_run").id
+        contexts = self.store.get_contexts_by_execution(execution_id)
+        return any(item.type_id == run_type and self._root.run(item.name).is_dir() for item in contexts)
+
     def knows(self, entry: Entry) -> bool:
         """True when every artifact of a cache entry is still recorded, at the place where the entry has it."""
         wanted = {output.artifact_id: output for made in entry.outputs.values() for output in made}
         known = self.store.get_artifacts_by_id(list(wanted)) if wanted else []
-        places = {artifact.id: artifact.uri for artifact in known}
-        return all(places.get(key) == str(self._root.path / output.path) for key, output in wanted.items())
+        places = {artifact.id: self._now(artifact.uri) for artifact in known}
+        return all(places.get(key) == str(self.artifacts / output.path) for key, output in wanted.items())
 
     def outputs(self, execution_id: int) -> dict[str, list[Any]]:
         """Returns {output key: artifacts} of an execution."""
@@ -159,21 +169,30 @@ class Lineage:
             kind: `model` or `statistics`.
             candidate_id: The artifact that is about to be judged.
         """
-        candidate = None
-        if candidate_id is not None:
-            candidate = next(iter(self.store.get_artifacts_by_id([candidate_id])), None)
+        candidate = self._artifact(candidate_id)
         if kind == "model":
-            found = selection.newest_blessed_model(self._mine("Model"), self._mine("ModelBlessing"), candidate)
+            blessings = self._mine("ModelBlessing")
+            given = selection.last_made(self.store, blessings)
+            found = selection.newest_blessed_model(self._mine("Model"), blessings, candidate, given)
             keys = ("model", "model_blessing")
         else:
+            reports = self._mine("DataGateReport")
+            given = selection.last_made(self.store, reports)
             found = selection.newest_accepted_statistics(
                 self._mine("ExampleStatistics"),
-                self._mine("DataGateReport"),
+                reports,
                 candidate,
+                given,
                 lambda report_id: selection.read_by(self.store, report_id),
             )
             keys = ("statistics", "gate_report")
         return dict(zip(keys, found, strict=True)) if found else {}
+
+    def consent(self, model_id: int) -> str | None:
+        """Returns the reason with which a model of this content was blessed without a usable baseline; None: never."""
+        candidate = self._artifact(model_id)
+        same = {model.id for model in self._mine("Model") if selection.same_content(model, candidate)}
+        return selection.consent(self._mine("ModelBlessing"), same)
 
     def publish_reused(
         self,
@@ -214,6 +233,17 @@ class Lineage:
         ]
         execution_id, _, _ = self.store.put_execution(execution, pairs, contexts, reuse_context_if_already_exist=True)
         return int(execution_id)
+
+    def _artifact(self, artifact_id: int | None) -> Any | None:
+        return next(iter(self.store.get_artifacts_by_id([artifact_id])), None) if artifact_id is not None else None
+
+    def _now(self, uri: str) -> str:
+        """Returns where an artifact is now that its record places below the root as it was."""
+        before, here = self._recorded, str(self._root.path)
+        return here + uri[len(before) :] if uri == before or uri.startswith(f"{before}/") else uri
+
+    def _has_type(self, kind: str) -> bool:
+        return any(known.name == kind for known in self.store.get_context_types())
 
     def _events(self, artifacts: Mapping[str, Iterable[int]], kind: Any) -> list[tuple[Any, Any]]:
         from ml_metadata.proto import metadata_store_pb2
@@ -263,3 +293,16 @@ def _reach(host: str, port: int) -> None:
         raise RemoteServiceError(
             f"no MySQL server answers: {error.strerror or error}", place=f"run.metadata {host}:{port}", hint=hint
         ) from None
+
+
+def _refused(config: Any, reason: str) -> ForebayError:
+    if config.HasField("sqlite"):
+        if "locked" in reason:
+            hint = "Another program is writing to it; try again when it is done."
+        else:
+            hint = "Move it away to begin a new one; artifacts recorded there are then not reused."
+        place = config.sqlite.filename_uri
+        return EnvironmentProblem(f"ML Metadata cannot be opened: {reason}", place=place, hint=hint)
+    place = f"run.metadata mysql://{config.mysql.host}:{config.mysql.port}/{config.mysql.database}"
+    hint = "Check user, password, database."
+    return RemoteServiceError(f"ML Metadata refused: {reason}", place=place, hint=hint)

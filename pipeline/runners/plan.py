@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +14,6 @@ from core.errors import UsageError
 from core.files import sha256_json
 from pipeline.runners import cache, code_digest
 from pipeline.runners.cache import Entry, Output, Parts
-from pipeline.runners.layout import PipelineRoot
 from pipeline.stages.stage import RunFacts, Stage
 
 if TYPE_CHECKING:
@@ -67,7 +69,6 @@ class Planner:
         settings: Settings,
         facts: RunFacts,
         stages: Sequence[Stage],
-        root: PipelineRoot,
         lineage: Lineage,
         span: Span,
     ) -> None:
@@ -78,10 +79,10 @@ class Planner:
         """
         self._settings = settings
         self._facts = facts
-        self._root = root
         self._lineage = lineage
+        self._base = lineage.artifacts
         self._order = [stage.id for stage in stages]
-        self._span = _checked(span, self._order)
+        self._span = checked(span, self._order)
         self._made: dict[str, Made] = {}
         self._code: dict[tuple[str, ...], dict[str, str]] = {}
 
@@ -97,6 +98,23 @@ class Planner:
             ids[key] = [item.artifact_id for item in self._made[producer].get(output, [])]
         return ids
 
+    def facts_for(self, stage: Stage) -> RunFacts:
+        """Returns the facts that a node is built with.
+
+        A consent to pass over the baseline holds for the model that it was given for: when an earlier run's consent
+        blessed a model with the same content, a repeated run must not refuse it.
+        """
+        if "accept_new_baseline" not in stage.facts or self._facts.accept_new_baseline:
+            return self._facts
+        candidates = self.inputs_of(stage).get("model", [])
+        consent = self._lineage.consent(candidates[0]) if candidates else None
+        return dataclasses.replace(self._facts, accept_new_baseline=consent)
+
+    def skips(self, stage: Stage) -> bool:
+        """True for a node behind the last one asked for."""
+        last = self._span.last
+        return last is not None and self._order.index(stage.id) > self._order.index(last)
+
     def resolve(self, stage: Stage) -> dict[str, list[Output]]:
         """Returns what a resolver node picks now; its candidate must be known."""
         candidates = self.inputs_of(stage).get("candidate", [])
@@ -105,7 +123,7 @@ class Planner:
 
     def decide(self, stage: Stage) -> Decision:
         """Returns the decision for a node, as far as it can be known now."""
-        if self._is_after_last(stage.id):
+        if self.skips(stage):
             return Decision(stage, None, f"not asked for: after --to {self._span.last}", None, skipped=True)
         parts = self._parts(stage)
         if parts is None:
@@ -115,9 +133,9 @@ class Planner:
             return Decision(stage, None, "asked for with --from", parts)
         if not self._settings.run.cache:
             return Decision(stage, None, "run.cache is off", parts)
-        entry = cache.lookup(self._root, stage.id, parts.key())
+        entry = cache.lookup(self._base, stage.id, parts.key())
         if entry is None:
-            earlier = cache.newest(self._root, stage.id)
+            earlier = cache.newest(self._base, stage.id)
             reason = cache.difference(earlier.parts, parts) if earlier else "it never ran to its end here"
             return self._must_run(stage, reason, parts)
         obstacle = self._obstacle(stage, entry)
@@ -135,12 +153,12 @@ class Planner:
         return Decision(stage, None, reason, parts)
 
     def _obstacle(self, stage: Stage, entry: Entry) -> str:
-        gone = cache.missing(self._root, entry)
+        gone = cache.missing(self._base, entry)
         if gone:
             return gone
         if not self._lineage.knows(entry):
             return "ML Metadata has no record of its outputs"
-        paths = {key: str(cache.absolute(self._root, made[0])) for key, made in entry.outputs.items() if made}
+        paths = {key: str(self._base / made[0].path) for key, made in entry.outputs.items() if made}
         return stage.still_good(self._settings, paths)
 
     def _parts(self, stage: Stage) -> Parts | None:
@@ -153,7 +171,7 @@ class Planner:
             made = self._made[producer].get(output, [])
             inputs[key] = sha256_json([item.digest for item in made]) if made else ""
         for name in stage.facts:
-            inputs[name] = getattr(self._facts, name) or ""
+            inputs[name] = getattr(self.facts_for(stage), name) or ""
         return Parts(
             inputs, cache.flat(stage.settings(self._settings)), self._digests(stage), cache.environment_digest()
         )
@@ -161,7 +179,9 @@ class Planner:
     def _digests(self, stage: Stage) -> dict[str, str]:
         if stage.code not in self._code:
             self._code[stage.code] = code_digest.digests(stage.code)
-        return self._code[stage.code]
+        # How the node is built decides its result too: its arguments stand there.
+        build = hashlib.sha256(inspect.getsource(stage.build).encode("utf-8")).hexdigest()
+        return {**self._code[stage.code], f"{stage.build.__module__}.{stage.build.__name__}": build}
 
     def _as_output(self, artifact: Any) -> Output:
         known = (
@@ -171,16 +191,15 @@ class Planner:
         )
         if known:
             return Output(artifact.id, artifact.uri, known, {})
-        return cache.describe(self._root, artifact.id, artifact.uri)
-
-    def _is_after_last(self, node_id: str) -> bool:
-        last = self._span.last
-        return last is not None and self._order.index(node_id) > self._order.index(last)
+        return cache.describe(self._base, artifact.id, artifact.uri)
 
 
-def _checked(span: Span, order: Sequence[str]) -> Span:
-    import difflib
+def checked(span: Span, order: Sequence[str]) -> Span:
+    """Returns the span with the nodes' own spelling.
 
+    Raises:
+        UsageError: It names a node that the graph lacks, or ends before it starts.
+    """
     names = {name.lower(): name for name in order}
     found = {}
     for flag, name in (("--from", span.first), ("--to", span.last)):

@@ -72,6 +72,8 @@ class RunRecord:
     error: dict[str, Any] | None = None
     pushed: dict[str, Any] | None = None
     accept_new_baseline: str | None = None
+    first: str | None = None
+    last: str | None = None
     format_version: int = FORMAT_VERSION
 
     def node(self, node_id: str) -> NodeRecord:

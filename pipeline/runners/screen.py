@@ -31,20 +31,24 @@ class Screen:
         """Writes to a copy of the stream's file descriptor."""
         from rich.console import Console
 
+        class _Console(Console):
+            def on_broken_pipe(self) -> None:
+                # The reader has gone (`| head`, a lost connection); the run goes on.
+                self.quiet = True
+
         self._copy = os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="replace", buffering=1)
-        self._console = Console(file=self._copy, highlight=False, soft_wrap=True)
+        self._console = _Console(file=self._copy, highlight=False, soft_wrap=True)
 
     def line(self, text: str, style: str = "") -> None:
         """Prints one line."""
-        self._console.print(text, style=style or None, markup=False)
+        self._print(text, style=style or None, markup=False)
 
     @contextlib.contextmanager
     def working(self, name: str) -> Iterator[None]:
         """Shows that a node works, for the length of the block."""
         stop = threading.Event()
-        live = self._console.status(f"{name} ...") if self._console.is_terminal else contextlib.nullcontext()
-        with live as status:
-            thread = threading.Thread(target=self._tick, args=(name, time.monotonic(), stop, status), daemon=True)
+        with self._live(name) as spinner:
+            thread = threading.Thread(target=self._tick, args=(name, time.monotonic(), stop, spinner), daemon=True)
             thread.start()
             try:
                 yield
@@ -62,20 +66,38 @@ class Screen:
         text = Text(f"  {record.id:<36}")
         text.append(f"{record.state:<9}", style=_STYLES.get(record.state, ""))
         text.append(f"{record.seconds:7.1f} s  {told}".rstrip())
-        self._console.print(text)
+        self._print(text)
 
     def close(self) -> None:
         """Flushes and closes the copy."""
-        self._copy.close()
+        with contextlib.suppress(OSError):
+            self._copy.close()
 
-    def _tick(self, name: str, started: float, stop: threading.Event, status: Any) -> None:
-        interval = 0.5 if status is not None else _HEARTBEAT_S
-        while not stop.wait(interval):
+    def _print(self, text: Any, **style: Any) -> None:
+        with contextlib.suppress(OSError):
+            self._console.print(text, **style)
+
+    @contextlib.contextmanager
+    def _live(self, name: str) -> Iterator[Any]:
+        """Gives the running node's spinner on a terminal, None elsewhere."""
+        if not self._console.is_terminal:
+            yield None
+            return
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        spinner = Spinner("dots", f"{name} ...")
+        # What nodes print belongs to the log: stdout and stderr stay where they were turned.
+        with Live(spinner, console=self._console, redirect_stdout=False, redirect_stderr=False, transient=True):
+            yield spinner
+
+    def _tick(self, name: str, started: float, stop: threading.Event, spinner: Any) -> None:
+        while not stop.wait(_HEARTBEAT_S if spinner is None else 0.5):
             elapsed = time.monotonic() - started
-            if status is not None:
-                status.update(f"{name} running {elapsed:.0f} s")
-            else:
+            if spinner is None:
                 self.line(f"  {name:<36}{'running':<9}{elapsed:7.1f} s")
+            else:
+                spinner.update(text=f"{name} running {elapsed:.0f} s")
 
 
 @contextlib.contextmanager

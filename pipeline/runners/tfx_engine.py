@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,28 +12,32 @@ from pipeline.stages.stage import RunFacts
 
 if TYPE_CHECKING:
     from core.settings import Settings
-    from pipeline.runners.layout import PipelineRoot
 
 
 class TfxEngine:
-    """The compiled graph, ready to launch nodes in any order in which their inputs exist."""
+    """The compiled graph, ready to launch nodes in any order in which their inputs exist.
 
-    def __init__(self, settings: Settings, facts: RunFacts, root: PipelineRoot, connection: Any) -> None:
+    Attributes:
+        facts: What the graph was built with.
+    """
+
+    def __init__(self, settings: Settings, facts: RunFacts, artifacts: Path, connection: Any) -> None:
         """Imports TFX (seconds) and compiles the graph.
 
         Args:
             settings: Validated settings.
             facts: What is known of this run; its `run_id` names the run in ML Metadata.
-            root: Where artifacts go.
+            artifacts: Where artifacts go.
             connection: MLMD ConnectionConfig.
         """
+        self.facts = facts
         _prepare_process()
         with large_import():
             from tfx.dsl.compiler import compiler, constants
             from tfx.orchestration.local import runner_utils
             from tfx.orchestration.portable import runtime_parameter_utils
 
-            graph = assemble(settings, facts, pipeline_root=str(root.path), metadata_config=connection)
+            graph = assemble(settings, facts, pipeline_root=str(artifacts), metadata_config=connection)
         self._ir = compiler.Compiler().compile(graph)
         parameters = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: facts.run_id}
         runtime_parameter_utils.substitute_runtime_parameter(self._ir, parameters)
@@ -68,7 +71,3 @@ def _prepare_process() -> None:
     from pipeline.training import legacy_keras  # noqa: F401  Importing it selects tf_keras.
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
-    # User code is found in the current folder, last, so that it shadows nothing.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)

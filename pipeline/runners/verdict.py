@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +18,8 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 _MOST_ROWS = 12
+# As configs/base.yaml has them: a verb finds these without being told.
+_RUN_ROOT, _SERVING_ROOT = "var/runs", "var/serving"
 _EVALUATOR = "evaluate."
 _DISTANCES = ("data.drift", "data.skew")
 
@@ -24,28 +30,15 @@ def block(record: RunRecord, settings: Settings) -> list[str]:
     if record.state == records.DONE and record.pushed is not None:
         lines += _pushed(record, settings)
     elif record.state == records.DONE:
-        last = [node.id for node in record.nodes if node.state in (records.DONE, records.CACHED)][-1]
-        lines.append(f"VERDICT  nothing pushed: the run was asked to stop after {last}")
+        lines.append(f"VERDICT  nothing pushed: the run was asked to stop after {record.last}")
     elif record.state == records.REFUSED:
-        lines += [f"VERDICT  refused, nothing pushed: {record.error['headline'] if record.error else ''}"]
-        lines += [f"next     forebay runs show {record.run_id}    # every check with its value and limit"]
+        lines += [f"VERDICT  refused, nothing pushed: {(record.error or {}).get('headline', '')}"]
+        lines += [f"next     {_call(settings, 'runs show', record.run_id)}    # every check with its value and limit"]
     else:
         lines += [f"VERDICT  {record.state}, nothing pushed"]
-        lines += [
-            f"next     forebay runs resume {record.run_id}    # after mending the cause; finished nodes are reused"
-        ]
+        call = _call(settings, "runs resume", record.run_id)
+        lines += [f"next     {call}    # after mending the cause; finished nodes are reused"]
     return lines
-
-
-def error_line(record: RunRecord) -> str:
-    """Returns a run's error on one line: place, headline, hint."""
-    error: dict[str, Any] = record.error or {}
-    text = error.get("headline", "")
-    if error.get("place"):
-        text = f"{error['place']}: {text}"
-    if error.get("hint"):
-        text = f"{text.rstrip('.')}. {error['hint']}"
-    return " ".join(text.split())
 
 
 def gates_of(record: RunRecord) -> list[dict[str, Any]]:
@@ -97,7 +90,7 @@ def _table(record: RunRecord) -> list[str]:
     header, rule, *rows = render_table(gates, collapse=True).splitlines()
     lines = ["", header, rule, *rows[:_MOST_ROWS]]
     if len(rows) > _MOST_ROWS:
-        lines.append(f"({len(rows) - _MOST_ROWS} more rows: forebay runs show {record.run_id})")
+        lines.append(f"({len(rows) - _MOST_ROWS} more rows: forebay runs show)")
     return lines
 
 
@@ -115,5 +108,21 @@ def _pushed(record: RunRecord, settings: Settings) -> list[str]:
         "",
         f"VERDICT  {word}: {settings.recipe} version {pushed['version']}",
         f"pushed   {pushed['path']}",
-        f"next     forebay models show {settings.recipe}",
+        f"next     {_call(settings, 'models show', settings.recipe)}",
     ]
+
+
+def _call(settings: Settings, verb: str, name: str) -> str:
+    """Returns a command that works when it is typed here: the program as it was called, and where to look."""
+    program = Path(sys.argv[0])
+    if program.name != "forebay" or shutil.which("forebay") == str(program):
+        spoken = "forebay"
+    else:
+        spoken = shlex.quote(os.path.relpath(program) if Path.cwd() in program.absolute().parents else str(program))
+    key, value, default = (
+        ("serving.root", settings.serving.root, _SERVING_ROOT)
+        if verb.startswith("models")
+        else ("run.root", settings.run.root, _RUN_ROOT)
+    )
+    where = "" if value == default else f" --set {shlex.quote(f'{key}={value}')}"
+    return f"{spoken} {verb} {name}{where}"

@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_UNEXPECTED, ForebayError
+from core.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_REFUSED,
+    EXIT_UNEXPECTED,
+    ForebayError,
+    GateRefusedError,
+    NodeFailedError,
+)
 from core.files import write_json_atomic
 from pipeline import assembly
 from pipeline.runners import cache, code_digest, mlmd, records
@@ -22,16 +29,12 @@ from pipeline.runners.plan import Decision, Planner
 from pipeline.runners.records import NodeRecord, RunRecord
 from pipeline.runners.request import Request, facts_of
 from pipeline.runners.screen import Screen, noise_to
-from pipeline.stages.stage import Stage
+from pipeline.stages.stage import RunFacts, Stage
 
 if TYPE_CHECKING:
     from pipeline.runners.tfx_engine import TfxEngine
 
 LOG = logging.getLogger("forebay.run")
-
-
-class NodeRefusedError(Exception):
-    """Ends a run after a gate's refusal; carries the one-line reason."""
 
 
 class Walk:
@@ -55,6 +58,8 @@ class Walk:
             command=list(request.command),
             nodes=[NodeRecord(stage.id) for stage in self._stages],
             accept_new_baseline=request.accept_new_baseline,
+            first=request.span.first,
+            last=request.span.last,
         )
 
     def execute(self) -> RunRecord:
@@ -68,17 +73,21 @@ class Walk:
                 self._prepare()
                 self._run_nodes()
                 self._finish(records.DONE, 0)
-            except NodeRefusedError as error:
-                self._finish(records.REFUSED, EXIT_REFUSED, {"error": "GateRefusedError", "headline": str(error)})
+            except GateRefusedError as error:
+                self._finish(records.REFUSED, EXIT_REFUSED, error.to_dict())
             except KeyboardInterrupt:
-                self._finish(records.INTERRUPTED, EXIT_INTERRUPTED, {"error": "Interrupted", "headline": "interrupted"})
+                self._finish(records.INTERRUPTED, EXIT_INTERRUPTED, {"error": "Interrupted", "message": "interrupted"})
             except ForebayError as error:
                 LOG.exception("the run ends")
                 state = records.REFUSED if error.exit_code == EXIT_REFUSED else records.FAILED
                 self._finish(state, error.exit_code, error.to_dict())
             except Exception as error:  # Anything a node raises: user code, TFX, Beam.
                 LOG.exception("the run ends")
-                self._finish(records.FAILED, EXIT_UNEXPECTED, self._explained(error))
+                self._finish(records.FAILED, EXIT_UNEXPECTED, self._explained(error).to_dict())
+            except BaseException:  # A library that ends the process: the record must not say "running" for ever.
+                LOG.exception("the run ends")
+                self._finish(records.FAILED, EXIT_UNEXPECTED)
+                raise
         return self.record
 
     def _prepare(self) -> None:
@@ -89,9 +98,7 @@ class Walk:
         if stale:
             LOG.warning("%d executions of a killed run were marked failed", stale)
         self._facts = facts_of(self._request, self.record.run_id)
-        self._planner = Planner(
-            self._settings, self._facts, self._stages, self._root, self._lineage, self._request.span
-        )
+        self._planner = Planner(self._settings, self._facts, self._stages, self._lineage, self._request.span)
 
     def _run_nodes(self) -> None:
         for stage in self._stages:
@@ -113,8 +120,8 @@ class Walk:
 
     def _resolve(self, stage: Stage, record: NodeRecord) -> None:
         """Looks a baseline up; TFX repeats the look-up for its own records once it is running."""
-        if any(self.record.node(node).state == records.SKIPPED for node in stage.upstream()):
-            record.state, record.reason = records.SKIPPED, "not asked for"
+        if self._planner.skips(stage):
+            record.state, record.reason = records.SKIPPED, f"not asked for: after --to {self.record.last}"
             return
         picked = self._planner.resolve(stage)
         self._planner.record(stage.id, picked)
@@ -138,7 +145,7 @@ class Walk:
 
     def _compute(self, decision: Decision, record: NodeRecord) -> None:
         stage = decision.stage
-        self._start_engine()
+        self._start_engine(self._planner.facts_for(stage))
         record.state = records.RUNNING
         self._save()
         started = time.monotonic()
@@ -160,30 +167,32 @@ class Walk:
         if decision.parts is None:
             raise RuntimeError(f"{decision.stage.id} ran before its inputs were known")
         outputs = {
-            key: [cache.describe(self._root, item.id, item.uri) for item in artifacts]
+            key: [cache.describe(self._lineage.artifacts, item.id, item.uri) for item in artifacts]
             for key, artifacts in self._lineage.outputs(execution_id).items()
         }
         digests = {item.artifact_id: item.digest for made in outputs.values() for item in made}
         self._lineage.set_digests(digests)
         entry = cache.Entry(decision.key, self.record.run_id, execution_id, records.now(), decision.parts, outputs)
-        cache.store(self._root, decision.stage.id, entry)
+        cache.store(self._lineage.artifacts, decision.stage.id, entry)
         return outputs
 
     def _made(self, stage: Stage, record: NodeRecord, outputs: Mapping[str, Sequence[cache.Output]]) -> None:
         self._planner.record(stage.id, outputs)
-        paths = {key: [str(cache.absolute(self._root, item)) for item in made] for key, made in outputs.items()}
+        paths = {key: [str(self._lineage.artifacts / item.path) for item in made] for key, made in outputs.items()}
         record.outputs = paths
         record.number = stage.summary({key: made[0] for key, made in paths.items() if made})
 
-    def _start_engine(self) -> None:
-        if self._engine is not None:
+    def _start_engine(self, facts: RunFacts) -> None:
+        """Compiles the graph with these facts, which change only where an earlier consent applies."""
+        if self._engine is not None and facts == self._engine.facts:
             return
         from pipeline.runners.tfx_engine import TfxEngine
 
         with self._screen.working("TFX starting"):
-            self._engine = TfxEngine(self._settings, self._facts, self._root, self._connection)
+            self._engine = TfxEngine(self._settings, facts, self._lineage.artifacts, self._connection)
             for node_id in self._looked_up:
                 self.record.node(node_id).execution_id = self._engine.launch(node_id)
+        self._looked_up.clear()
 
     def _enforce(self, stage: Stage, record: NodeRecord) -> None:
         """Stops the run where a gate refused; the gate's own outputs stay, and so does its place in the cache."""
@@ -197,7 +206,7 @@ class Walk:
             for later in self.record.nodes:
                 if later.state == records.PENDING:
                     later.state, later.reason = records.SKIPPED, f"{stage.id} refused"
-            raise NodeRefusedError(refusal)
+            raise GateRefusedError(refusal)
         pushed = stage.publication(self._settings, outputs)
         if pushed:
             self.record.pushed = {**pushed, "reused": pushed["reused"] or record.state == records.CACHED}
@@ -207,19 +216,14 @@ class Walk:
         self.record.ended = records.now()
         self._save()
 
-    def _explained(self, error: Exception) -> dict[str, Any]:
+    def _explained(self, error: Exception) -> NodeFailedError:
         """Returns what an unforeseen error means to the user: the node, the message, the line of their code."""
         node = next((item.id for item in self.record.nodes if item.state == records.FAILED), "the run")
         lines = [line for line in str(error).strip().splitlines() if line.strip()]
         message = lines[-1].strip()[:300] if lines else "no message"
-        place = _user_frame(error)
-        return {
-            "error": type(error).__name__,
-            "headline": f"{node} failed: {type(error).__name__}: {message}",
-            "place": place,
-            "hint": f"The log is {self._root.run(self.record.run_id) / 'run.log'}.",
-            "exit_code": EXIT_UNEXPECTED,
-        }
+        log = self._root.run(self.record.run_id) / "run.log"
+        headline = f"{node} failed: {type(error).__name__}: {message}"
+        return NodeFailedError(headline, place=_user_frame(error), hint=f"The log is {log}.")
 
     def _save(self) -> None:
         records.save(self._root, self.record)

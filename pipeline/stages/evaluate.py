@@ -17,18 +17,24 @@ if TYPE_CHECKING:
 
 
 def check(settings: Settings) -> None:
-    """Refuses a threshold on a metric that does not exist.
+    """Refuses a threshold on a metric that does not exist, and thresholds that every model meets.
 
     Raises:
-        ConfigError: Names the metric and the nearest one.
+        ConfigError: Names the metric and the nearest one, or asks for a bound that can refuse.
     """
-    from components.evaluator.metrics import known_metrics
+    from components.evaluator.metrics import can_refuse, known_metrics
 
     for name in settings.evaluate.thresholds:
         if name not in known_metrics():
             near = difflib.get_close_matches(name, known_metrics(), n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Known metrics: {', '.join(known_metrics())}."
             raise ConfigError(f"unknown metric {name!r}", place=f"evaluate.thresholds.{name}", hint=hint)
+    if not any(can_refuse(name, bound.min, bound.max) for name, bound in settings.evaluate.thresholds.items()):
+        raise ConfigError(
+            "no bound that a bad model could miss",
+            place="evaluate.thresholds",
+            hint="Bound one metric on the side on which it gets worse, for example auc: {min: 0.7}.",
+        )
 
 
 def _settings(settings: Settings) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ class Workplace:
 
     def command(self, *arguments: str) -> list[str]:
         """Returns the argv of a `forebay` call."""
-        return [sys.executable, "-m", "pipeline.cli.main", *arguments]
+        return [str(Path(sys.executable).with_name("forebay")), *arguments]
 
     def start(self, *extra: str) -> subprocess.Popen[str]:
         """Starts a run and returns its process."""

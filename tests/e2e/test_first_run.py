@@ -47,7 +47,7 @@ def test_every_row_is_accounted_for(first_run: Any) -> None:
     """The ingest report of the real table: 15,002 rows in, as many out, none set aside."""
     place, _ = first_run
     report = json.loads(
-        next(place.root.glob("ExampleGen/ingest_report/*/ingest_report.json")).read_text(encoding="utf-8")
+        next(place.root.glob("*/ExampleGen/ingest_report/*/ingest_report.json")).read_text(encoding="utf-8")
     )
     assert (report["rows_read"], sum(report["rows_written"].values()), report["rows_set_aside"]) == (15002, 15002, 0)
 
@@ -83,7 +83,10 @@ def test_the_manifest_holds_the_run_and_its_metrics(first_run: Any) -> None:
     [version] = [name for name in place.versions() if name.isdigit()]
     file = place.path / "serving" / "forebay" / "taxi" / version / "assets.extra" / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
-    assert place.latest()["run_id"] or manifest["run"]
+    first = min((place.root / "_runs").iterdir()).name
+    assert manifest["run_id"] == first
+    assert set(manifest["digests"]) == {"data", "code", "settings", "environment"}
+    assert all(len(digest) == 64 for digest in manifest["digests"].values())
     assert manifest["metrics"]["auc"] > 0.6
     assert manifest["files"]["saved_model.pb"]
 

@@ -32,25 +32,6 @@ def test_a_copied_and_touched_project_reuses_everything(copied_run: Any) -> None
     assert "VERDICT" in done.stdout
 
 
-def test_one_changed_byte_is_seen_behind_equal_size_and_time(copied_run: Any) -> None:
-    """R01: the content decides, not size and mtime; ingest runs again and its dependants wait for it."""
-    before = copied_run.csv.read_bytes()
-    stat = copied_run.csv.stat()
-    changed = before.replace(b"12.45", b"12.46", 1)
-    assert len(changed) == len(before)
-    try:
-        copied_run.csv.write_bytes(changed)
-        os.utime(copied_run.csv, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        rows = planned(copied_run)
-        assert rows["ExampleGen"]["state"] == "would run"
-        assert "source_digest has other content" in rows["ExampleGen"]["reason"]
-        for node in ("StatisticsGen", "DataGate", "Transform", "Trainer", "Evaluator", "Pusher"):
-            assert rows[node]["state"] == "would run"
-        assert rows["ImportSchemaGen"]["state"] == "cached"
-    finally:
-        copied_run.csv.write_bytes(before)
-
-
 def test_a_changed_setting_runs_only_what_it_decides(copied_run: Any) -> None:
     """Training settings run the Trainer again, with the setting named, and nothing before it."""
     rows = planned(copied_run, "--set", "training.learning_rate=0.5")
@@ -61,7 +42,7 @@ def test_a_changed_setting_runs_only_what_it_decides(copied_run: Any) -> None:
 
 def test_a_lost_artifact_runs_its_node_again(copied_run: Any) -> None:
     """A node whose output was deleted is not reused, and the reason names what is gone."""
-    lost = next(copied_run.root.glob("Trainer/model/*"))
+    lost = next(copied_run.root.glob("*/Trainer/model/*"))
     kept = copied_run.path / "kept"
     shutil.move(lost, kept)
     try:
@@ -88,11 +69,21 @@ def test_an_impossible_gate_refuses_and_pushes_nothing(copied_run: Any) -> None:
 
 
 def test_the_helper_of_user_code_counts(copied_run: Any) -> None:
-    """R03: the recipe's code is copied into the user's folder, its helper changes, and Transform would run again."""
+    """R03: a helper that preprocessing imports changes, then a file that it reads: Transform runs, reason told."""
     package = copied_run.path / "my_model"
     source = Path(__file__).resolve().parents[2] / "pipeline" / "models" / "tabular"
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "lookup.txt").write_text("a\n", encoding="utf-8")
-    use = ("--set", "user_code=my_model")
-    rows = planned(copied_run, *use)
-    assert "my_model" in rows["Transform"]["reason"]
+    for module in package.glob("*.py"):
+        text = module.read_text(encoding="utf-8")
+        module.write_text(text.replace("pipeline.models.tabular", "my_model"), encoding="utf-8")
+    (package / "codes.txt").write_text("a\n", encoding="utf-8")
+    use = ("--set", "user_code=my_model", "--to", "Transform")
+    done = copied_run.run(*use)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert planned(copied_run, *use)["Transform"]["state"] == "cached"
+    helper = package / "features.py"
+    helper.write_text(helper.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    assert "code my_model.features changed" in planned(copied_run, *use)["Transform"]["reason"]
+    (package / "codes.txt").write_text("b\n", encoding="utf-8")
+    assert "code my_model/codes.txt changed" in planned(copied_run, *use)["Transform"]["reason"]
+    assert planned(copied_run, *use)["StatisticsGen"]["state"] == "cached"

@@ -117,3 +117,27 @@ def test_kept_values_load_to_equal_settings() -> None:
     """A run's stored settings give back exactly the settings it ran with."""
     loaded = load([TAXI], ["run.date=2024-02-29"])
     assert load_values(loaded.values, "settings.json").settings == loaded.settings
+
+
+@pytest.mark.parametrize(
+    ("flag", "says"),
+    [
+        ("evaluate.thresholds={auc: {min: .nan}}", "finite"),
+        ("evaluate.thresholds={auc: {min: -.inf}}", "finite"),
+        ("training.learning_rate=.inf", "finite"),
+        ("run.metadata=postgres://a@b/c", "mysql://USER@HOST:PORT/DATABASE"),
+        ("run.metadata=mysql://host/db", "mysql://USER@HOST:PORT/DATABASE"),
+        ("run.metadata=mysql://user@host", "mysql://USER@HOST:PORT/DATABASE"),
+        ("run.metadata=mysql://u@h:abc/db", "mysql://USER@HOST:PORT/DATABASE"),
+        ("run.metadata=mysql://user:secret@host/db", "a password does not belong into settings"),
+        ("run.root=gs://bucket/x", "serving.root"),
+        ("run.root=a:b", "':'"),
+    ],
+    ids=["nan", "minus-infinity", "infinity", "kind", "no-user", "no-database", "port", "password", "remote", "colon"],
+)
+def test_values_that_could_never_work_are_refused_at_once(flag: str, says: str) -> None:
+    """A bound that every model passes, a store that is none, a root that TFX takes for a scheme: exit 3 at once."""
+    with pytest.raises(ConfigError) as caught:
+        load([TAXI], [flag])
+    assert says in str(caught.value)
+    assert "secret" not in caught.value.headline

@@ -27,7 +27,7 @@ def test_a_server_that_is_not_there_is_a_blocker_with_a_fix() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     finding = metadata_store.check_metadata(f"mysql://someone@127.0.0.1:{port}/forebay", "unused")
-    assert (finding.level, finding.found) == (Level.BLOCKER, f"mysql someone@127.0.0.1:{port}/forebay: no answer")
+    assert (finding.level, finding.found) == (Level.BLOCKER, f"mysql://someone@127.0.0.1:{port}/forebay: no answer")
     assert finding.fix == f"start the server at 127.0.0.1:{port}, or set run.metadata=sqlite"
 
 

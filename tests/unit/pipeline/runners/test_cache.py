@@ -11,7 +11,6 @@ import pytest
 from core.files import write_atomic
 from pipeline.runners import cache
 from pipeline.runners.cache import Entry, Parts
-from pipeline.runners.layout import PipelineRoot
 
 pytestmark = pytest.mark.unit
 
@@ -19,42 +18,42 @@ PARTS = Parts({"examples": "aa"}, {"training.epochs": 4}, {"m.trainer": "c0"}, "
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> PipelineRoot:
-    """A pipeline root with one artifact and its entry."""
-    root = PipelineRoot(tmp_path / "root")
-    write_atomic(root.path / "Trainer" / "model" / "5" / "saved_model.pb", b"graph")
-    output = cache.describe(root, 7, str(root.path / "Trainer" / "model" / "5"))
-    cache.store(root, "Trainer", Entry(PARTS.key(), "r1", 5, "2024-01-01T00:00:00+00:00", PARTS, {"model": [output]}))
-    return root
+def base(tmp_path: Path) -> Path:
+    """A directory of artifacts with one of them and its entry."""
+    base = tmp_path / "base"
+    write_atomic(base / "Trainer" / "model" / "5" / "saved_model.pb", b"graph")
+    output = cache.describe(base, 7, str(base / "Trainer" / "model" / "5"))
+    cache.store(base, "Trainer", Entry(PARTS.key(), "r1", 5, "2024-01-01T00:00:00+00:00", PARTS, {"model": [output]}))
+    return base
 
 
-def test_an_entry_is_found_by_its_key_and_whole(root: PipelineRoot) -> None:
+def test_an_entry_is_found_by_its_key_and_whole(base: Path) -> None:
     """What was stored comes back equal, and nothing is missing."""
-    entry = cache.lookup(root, "Trainer", PARTS.key())
+    entry = cache.lookup(base, "Trainer", PARTS.key())
     assert entry is not None
     assert entry.parts == PARTS
-    assert cache.missing(root, entry) == ""
-    assert cache.newest(root, "Trainer") == entry
+    assert cache.missing(base, entry) == ""
+    assert cache.newest(base, "Trainer") == entry
 
 
-def test_a_moved_root_still_has_its_entries(root: PipelineRoot, tmp_path: Path) -> None:
+def test_a_moved_directory_still_has_its_entries(base: Path, tmp_path: Path) -> None:
     """R02: entries hold relative paths, so a copied project reuses them."""
-    shutil.copytree(root.path, tmp_path / "elsewhere")
-    moved = PipelineRoot(tmp_path / "elsewhere")
+    shutil.copytree(base, tmp_path / "elsewhere")
+    moved = tmp_path / "elsewhere"
     entry = cache.lookup(moved, "Trainer", PARTS.key())
     assert entry is not None
-    shutil.rmtree(root.path)
+    shutil.rmtree(base)
     assert cache.missing(moved, entry) == ""
 
 
 @pytest.mark.parametrize("damage", ["gone", "shorter"], ids=["gone", "shorter"])
-def test_a_damaged_artifact_is_named(root: PipelineRoot, damage: str) -> None:
+def test_a_damaged_artifact_is_named(base: Path, damage: str) -> None:
     """A cached node whose artifact is gone, or cut, may not be reused, and the reason names the file."""
-    entry = cache.lookup(root, "Trainer", PARTS.key())
+    entry = cache.lookup(base, "Trainer", PARTS.key())
     assert entry is not None
-    file = root.path / "Trainer" / "model" / "5" / "saved_model.pb"
+    file = base / "Trainer" / "model" / "5" / "saved_model.pb"
     file.unlink() if damage == "gone" else file.write_bytes(b"gr")
-    assert "Trainer/model/5/saved_model.pb" in cache.missing(root, entry)
+    assert "Trainer/model/5/saved_model.pb" in cache.missing(base, entry)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +74,8 @@ def test_a_difference_is_told_in_words_and_changes_the_key(change: dict[str, obj
     assert says in cache.difference(PARTS, other)
 
 
-def test_an_unreadable_entry_is_a_miss(root: PipelineRoot) -> None:
+def test_an_unreadable_entry_is_a_miss(base: Path) -> None:
     """A half-written or foreign index file makes the node run again instead of failing the run."""
-    path = root.cache / "Trainer" / f"{PARTS.key()}.json"
+    path = base / "_cache" / "Trainer" / f"{PARTS.key()}.json"
     path.write_text('{"format_version": 1, "key"', encoding="utf-8")
-    assert cache.lookup(root, "Trainer", PARTS.key()) is None
+    assert cache.lookup(base, "Trainer", PARTS.key()) is None

@@ -47,7 +47,7 @@ class Bench:
     ) -> Planner:
         """Returns a planner for a run that reads data with this digest."""
         settings: Any = SimpleNamespace(run=SimpleNamespace(cache=cached))
-        return Planner(settings, RunFacts("r", source), graph, self.root, self.lineage, span or Span())
+        return Planner(settings, RunFacts("r", source), graph, self.lineage, span or Span())
 
     def decide_all(self, planner: Planner, graph: list[Stage], make: Mapping[str, str]) -> list[Decision]:
         """Decides every node; one that runs "makes" the given content, one that would wait ends the walk."""
@@ -65,16 +65,18 @@ class Bench:
         from ml_metadata.proto import metadata_store_pb2 as pb
 
         key = {"Read": "rows", "Train": "model", "Push": "pushed"}[decision.stage.id]
-        folder = self.root.path / decision.stage.id / key / decision.key[:8]
+        folder = self.lineage.artifacts / decision.stage.id / key / decision.key[:8]
         write_atomic(folder / "file", content)
         store = self.lineage.store
         type_id = store.put_artifact_type(pb.ArtifactType(name="Any"))
         [artifact_id] = store.put_artifacts([pb.Artifact(type_id=type_id, uri=str(folder))])
-        outputs = {key: [cache.describe(self.root, artifact_id, str(folder))]}
+        outputs = {key: [cache.describe(self.lineage.artifacts, artifact_id, str(folder))]}
         assert decision.parts is not None
         created = f"2024-01-01T00:00:{artifact_id:02d}"
         cache.store(
-            self.root, decision.stage.id, Entry(decision.key, "r1", artifact_id, created, decision.parts, outputs)
+            self.lineage.artifacts,
+            decision.stage.id,
+            Entry(decision.key, "r1", artifact_id, created, decision.parts, outputs),
         )
         return outputs
 
@@ -159,8 +161,19 @@ def test_a_span_of_unknown_nodes_is_refused(bench: Bench, span: Span, says: str)
         bench.planner(stages(), span=span)
 
 
-def test_outputs_that_metadata_lost_are_not_reused(bench: Bench, tmp_path: Path) -> None:
-    """With another metadata store the files alone are not enough."""
+def test_another_metadata_store_begins_anew_beside_the_old_artifacts(bench: Bench) -> None:
+    """Ids begin anew in a new store: it gets a directory of its own, and reuses and overwrites nothing."""
+    before = bench.lineage.artifacts
     bench.root.sqlite.unlink()
     bench.lineage = mlmd.Lineage(mlmd.connection("sqlite", bench.root), "p", bench.root)
+    assert bench.lineage.artifacts != before
+    assert before.is_dir()
+    assert bench.planner(stages()).decide(stages()[0]).reason == "it never ran to its end here"
+
+
+def test_an_artifact_that_metadata_forgot_is_not_reused(bench: Bench) -> None:
+    """The files are there, but their record points elsewhere: the node runs."""
+    [artifact] = bench.lineage.store.get_artifacts_by_id([1])
+    artifact.uri = "/elsewhere"
+    bench.lineage.store.put_artifacts([artifact])
     assert bench.planner(stages()).decide(stages()[0]).reason == "ML Metadata has no record of its outputs"

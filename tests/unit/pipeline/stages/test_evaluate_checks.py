@@ -1,0 +1,48 @@
+"""Thresholds that no model can miss are not a gate."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import ConfigError
+from core.settings import load
+from core.settings.load import BASE_FILE
+from pipeline.stages import evaluate
+
+pytestmark = pytest.mark.unit
+
+TAXI = str(BASE_FILE.parent / "taxi.yaml")
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        "{auc: {max: 1.0}}",
+        "{auc: {min: 0}}",
+        "{binary_crossentropy: {min: 0.1}}",
+        "{auc: {max: 1.0}, recall: {max: 1}}",
+    ],
+    ids=["upper-only", "zero", "lower-loss", "two"],
+)
+def test_bounds_on_the_good_side_alone_are_refused(thresholds: str) -> None:
+    """R07: an upper bound on the AUC, a lower one on the loss or a bound of 0 lets a constant model through."""
+    settings = load([TAXI], [f"evaluate.thresholds={thresholds}"]).settings
+    with pytest.raises(ConfigError, match="no bound that a bad model could miss"):
+        evaluate.check(settings)
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    ["{auc: {min: 0.7}}", "{binary_crossentropy: {max: 0.5}}", "{calibration: {min: 0.9}}"],
+    ids=["auc", "loss", "calibration"],
+)
+def test_one_bound_on_the_bad_side_is_enough(thresholds: str) -> None:
+    """Each kind of metric has a side on which it gets worse; a bound there is a gate."""
+    evaluate.check(load([TAXI], [f"evaluate.thresholds={thresholds}"]).settings)
+
+
+def test_an_unknown_metric_gets_the_nearest_name() -> None:
+    """A typo in a metric is a ConfigError before anything runs."""
+    settings = load([TAXI], ["evaluate.thresholds={auk: {min: 0.7}}"]).settings
+    with pytest.raises(ConfigError, match="Did you mean 'auc'"):
+        evaluate.check(settings)
