@@ -25,6 +25,7 @@ def test_a_copied_and_touched_project_reuses_everything(copied_run: Any) -> None
     before = copied_run.versions()
     for path in (copied_run.csv, *copied_run.root.rglob("*")):
         os.utime(path)
+    assert {row["state"] for row in planned(copied_run).values()} == {"cached"}
     done = copied_run.run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(copied_run.states().values()) == {"cached"}
@@ -87,3 +88,16 @@ def test_the_helper_of_user_code_counts(copied_run: Any) -> None:
     (package / "codes.txt").write_text("b\n", encoding="utf-8")
     assert "code my_model/codes.txt changed" in planned(copied_run, *use)["Transform"]["reason"]
     assert planned(copied_run, *use)["StatisticsGen"]["state"] == "cached"
+
+
+def test_a_consent_lasts_for_its_model(copied_run: Any) -> None:
+    """A change bound without a baseline refuses; a consent with a reason lets the model pass, and again when repeated."""
+    bounds = ("--set", "evaluate.thresholds={auc: {min: 0.6}, recall: {max_drop: 0.5}}")
+    refused = copied_run.run(*bounds)
+    assert refused.returncode == 4, refused.stdout + refused.stderr
+    assert "recall" in refused.stderr
+    accepted = copied_run.run(*bounds, "--accept-new-baseline", "--reason", "first model of the new label")
+    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
+    again = copied_run.run(*bounds)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert copied_run.states()["Evaluator"] == "cached"
