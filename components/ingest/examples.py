@@ -26,21 +26,43 @@ def encode(batch: Any) -> Any:
     Args:
         batch: pyarrow.RecordBatch whose columns are int64, float32 or binary, or lists of these; null is missing.
     """
+    return encode_without(batch, None)[0]
+
+
+def encode_without(batch: Any, left_out: str | None) -> tuple[Any, Any]:
+    """Returns what `encode` does, and the features alone of each row but for one column; None when that is None.
+
+    Args:
+        batch: As for `encode`.
+        left_out: The column to leave out of the second.
+    """
     import pyarrow
     from pyarrow import compute
 
     binary = pyarrow.large_binary()
-    nothing = pyarrow.scalar(b"", binary)
     names = sorted(batch.schema.names, key=lambda name: name.encode("utf-8"))
-    entries = [_entries(name.encode("utf-8"), batch.column(batch.schema.get_field_index(name))) for name in names]
-    if not entries or not batch.num_rows:
-        return pyarrow.array([b""] * batch.num_rows, binary)
-    features = compute.binary_join_element_wise(*entries, nothing, null_handling="replace", null_replacement="")
+    entries = {name: _entries(name.encode("utf-8"), batch.column(batch.schema.get_field_index(name))) for name in names}
+    rest = [entry for name, entry in entries.items() if name != left_out]
+    without = _joined(rest, batch.num_rows) if left_out is not None else None
+    features = _joined(list(entries.values()), batch.num_rows)
+    if not len(features):
+        return features, without
     lengths, codes = np.unique(compute.binary_length(features).to_numpy(), return_inverse=True)
     # Example.features is a message field: its tag and length come first. Without any feature it is absent.
     heads = [_FIRST_FIELD + _varint(int(length)) if length else b"" for length in lengths]
     outer = pyarrow.array(heads, binary).take(pyarrow.array(codes))
-    return compute.binary_join_element_wise(outer, features, nothing)
+    return compute.binary_join_element_wise(outer, features, pyarrow.scalar(b"", binary)), without
+
+
+def _joined(entries: list[Any], rows: int) -> Any:
+    """Returns the map entries of each row, one behind the other, large_binary[rows]."""
+    import pyarrow
+    from pyarrow import compute
+
+    if not entries or not rows:
+        return pyarrow.array([b""] * rows, pyarrow.large_binary())
+    nothing = pyarrow.scalar(b"", pyarrow.large_binary())
+    return compute.binary_join_element_wise(*entries, nothing, null_handling="replace", null_replacement="")
 
 
 def _entries(name: bytes, column: Any) -> Any:

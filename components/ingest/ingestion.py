@@ -10,12 +10,13 @@ import numpy as np
 
 from components.ingest import examples, tfrecord, times
 from components.ingest.columns import check_named
+from components.ingest.leakage import LeakageCheck
 from components.ingest.prefetch import prefetch
 from components.ingest.quarantine import Quarantine
 from components.ingest.report import FILE_NAME, IngestReport, Tally
 from components.ingest.rows import Plan, Reader, Rows
 from components.ingest.sources import Source
-from components.ingest.splitting import HashSplitter, LeakageCheck, Splitter, place_rejects, split_names
+from components.ingest.splitting import HashSplitter, Splitter, place_rejects, split_names
 from components.ingest.writing import SplitWriters
 from core.errors import DataError
 from core.files import write_json_atomic
@@ -54,7 +55,7 @@ def ingest(
     with Quarantine(report_dir) as quarantine:
         splitter = _splitter(data, plan, reader, source)
         directories = {name: split_uris[name] for name in split_names(data.split)}
-        leakage = LeakageCheck(list(directories))
+        leakage = LeakageCheck(data.split)
         with SplitWriters(directories, data.shards) as writers:
             written = _write(reader.rows(plan), splitter, leakage, writers, quarantine, tally, progress)
             report = tally.report(written, quarantine.by_file, leakage.result())
@@ -91,26 +92,24 @@ def _check_columns(data: DataSettings, plan: Plan, source: Source) -> None:
     if not plan.columns:
         raise DataError("no column has any value", place=source.files[0])
     column = data.split.column
-    if column is not None and data.split.method != "hash" and column in plan.excluded:
+    if column is not None and column in plan.excluded:
         raise DataError(f"the split column {column!r} has no values", place="data.split.column")
 
 
 def _splitter(data: DataSettings, plan: Plan, reader: Reader, source: Source) -> Splitter:
     settings = data.split
-    if settings.method == "hash":
+    if not plan.rows or settings.column is None:
         return HashSplitter(settings)
-    if not plan.rows:
+    column = named_column(plan, settings.column)
+    if settings.method != "time":
         return HashSplitter(settings)
-    column = named_column(plan, str(settings.column))
-    if settings.method == "group":
-        return HashSplitter(settings)
-    kind = times.time_kind(column)
+    moments = times.TimeColumn(column)
     sample = times.TimeSample()
     # Only the newest rows are held out, so the moments of all rows must be known before the first is written.
     for rows in reader.rows(plan):
-        values, missing = times.time_values(rows.column(column.name), kind)
+        values, missing = moments.values(rows)
         sample.add(values[~missing])
-    return times.TimeSplitter(settings, sample.boundaries(settings), kind)
+    return times.TimeSplitter(sample.boundaries(settings), moments)
 
 
 def _write(
@@ -127,7 +126,7 @@ def _write(
     for rows in prefetch(blocks):
         tally.add_rows(rows.file, len(rows.lines) + len(rows.rejects))
         quarantine.add(rows.rejects)
-        encoded = examples.encode(rows.batch)
+        encoded, content = examples.encode_without(rows.batch, leakage.left_out)
         crcs = tfrecord.checksums(encoded)
         assignment = splitter.assign(rows, crcs)
         if assignment.unplaced:
@@ -136,7 +135,7 @@ def _write(
             chosen = np.flatnonzero(assignment.codes == code)
             if len(chosen):
                 writers.splits[name].write(encoded.take(_indices(chosen)), crcs[chosen])
-                leakage.add(name, assignment.groups[chosen])
+        leakage.add(rows, content, assignment.codes)
         placed = rows.batch if not assignment.unplaced else rows.batch.filter(_mask(assignment.codes >= 0))
         missing = {name: column.null_count for name, column in zip(placed.schema.names, placed.columns, strict=True)}
         tally.add_values(missing, rows.non_finite)
@@ -160,9 +159,14 @@ def _check_outcome(data: DataSettings, report: IngestReport, quarantine: Quarant
             place=f"{first.file}:{first.line}",
             hint=f"all of them with their reasons: {quarantine.path}",
         )
-    leaked = report.split["leakage"]["groups_shared"]
-    if leaked:
-        raise DataError(f"{leaked} groups are in more than one split", place="data.split")
+    leakage = report.split["leakage"]
+    shared = leakage["groups_shared"]
+    if shared:
+        raise DataError(
+            f"{shared} of {leakage['groups_checked']} {leakage['checked']} are in more than one split",
+            place="data.split.column",
+            hint="set data.split.method: group to keep each together, or column: null if it names no groups",
+        )
     for name, count in report.rows_written.items():
         if not count:
             raise DataError(

@@ -11,7 +11,7 @@ from components.ingest.sources import Source
 from core.settings.data import DataSettings
 
 FILE_NAME = "ingest_report.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,14 +126,14 @@ class Tally:
             columns=[self._column(column) for column in self._plan.columns],
             excluded=list(self._plan.excluded),
             split={**split.model_dump(), "leakage": dict(leakage)},
-            warnings=self._warnings(),
+            warnings=self._warnings(leakage),
         )
 
     def _column(self, column: Any) -> dict[str, Any]:
         counts = {"missing": self._missing[column.name], "non_finite": self._non_finite[column.name]}
         return {**dataclasses.asdict(column), **counts}
 
-    def _warnings(self) -> list[str]:
+    def _warnings(self, leakage: Mapping[str, Any]) -> list[str]:
         name_of = self._source.name_of
         skipped = [f"{name_of(f)} was skipped: {why}" for f, why in (*self._source.skipped, *self._plan.skipped)]
         empty = [f"column {name!r} has no values and was left out" for name in self._plan.excluded]
@@ -142,4 +142,7 @@ class Tally:
             for name, count in self._non_finite.items()
             if count
         ]
-        return [*skipped, *empty, *self._plan.warnings, *odd]
+        twice = leakage["duplicate_rows_shared"]
+        what = f"{twice} of {leakage['rows_checked']} different {leakage['checked']} are in more than one split"
+        shared = [f"{what}: remove them from the data if they are copies of one another"] if twice else []
+        return [*skipped, *empty, *self._plan.warnings, *odd, *shared]

@@ -1,4 +1,4 @@
-"""Decides which split a row belongs to, and proves that the splits share nothing.
+"""Decides which split a row belongs to.
 
 The decision depends on nothing but the row, so files may come in any order. Splits by time: `times.py`.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,10 +14,8 @@ import numpy.typing as npt
 
 from components.ingest.rows import Reject, Rows
 from components.ingest.tfrecord import Checksums
+from core.errors import ConfigError
 from core.settings.data import SplitSettings
-
-# Fingerprints kept for the leakage check: 8 bytes each, so 16 MiB a split at the most.
-_MAX_GROUPS = 1 << 21
 
 Fingerprints = npt.NDArray[np.uint64]
 Codes = npt.NDArray[np.int64]
@@ -30,12 +27,10 @@ class Assignment:
 
     Attributes:
         codes: int64[rows], index into the split names; -1 for a row that cannot be placed.
-        groups: uint64[rows], fingerprint of what must not be shared between splits.
         unplaced: Why rows with code -1 have no place; empty when there are none.
     """
 
     codes: Codes
-    groups: Fingerprints
     unplaced: str = ""
 
 
@@ -66,50 +61,14 @@ class HashSplitter:
     def assign(self, rows: Rows, crcs: Checksums) -> Assignment:
         """Returns the split of each row; see `Splitter.assign`."""
         if self._column is None:
-            groups = mix(crcs.astype(np.uint64), self._seed)
-            return Assignment(self._codes(groups), groups)
-        keys, missing = _text_hashes(rows.column(self._column))
-        groups = mix(keys, self._seed)
-        codes = np.where(missing, -1, self._codes(groups))
-        return Assignment(codes, groups, f"no value in the group column {self._column!r}" if missing.any() else "")
+            return Assignment(self._codes(mix(crcs.astype(np.uint64), self._seed)))
+        keys, missing = group_hashes(rows, self._column)
+        codes = np.where(missing, -1, self._codes(mix(keys, self._seed)))
+        return Assignment(codes, f"no value in the group column {self._column!r}" if missing.any() else "")
 
     def _codes(self, hashes: Fingerprints) -> Codes:
         shares = (hashes >> np.uint64(11)).astype(np.float64) / float(1 << 53)
         return np.searchsorted(self._bounds[:-1], shares, side="right").astype(np.int64)
-
-
-class LeakageCheck:
-    """Counts the groups that turn up in more than one split.
-
-    Keeps one fingerprint for each group. When a split has more than can be kept, only groups in a smaller and
-    smaller part of the fingerprints' range are looked at: the same groups in every split.
-    """
-
-    def __init__(self, splits: Sequence[str]) -> None:
-        self._seen: dict[str, Fingerprints] = {name: np.zeros(0, np.uint64) for name in splits}
-        self._halvings = 0
-
-    def add(self, split: str, groups: Fingerprints) -> None:
-        """Takes the fingerprints of rows that were written to a split."""
-        self._seen[split] = np.union1d(self._seen[split], self._kept(groups))
-        while len(self._seen[split]) > _MAX_GROUPS:
-            self._halvings += 1
-            self._seen = {name: self._kept(seen) for name, seen in self._seen.items()}
-
-    def result(self) -> dict[str, Any]:
-        """Returns what was checked and found, JSON-serializable."""
-        everything = np.concatenate(list(self._seen.values()))
-        distinct = np.unique(everything)
-        return {
-            "groups_checked": len(distinct),
-            "groups_shared": len(everything) - len(distinct),
-            "checked_share": 1.0 / (1 << self._halvings),
-        }
-
-    def _kept(self, groups: Fingerprints) -> Fingerprints:
-        if not self._halvings:
-            return groups
-        return groups[groups & np.uint64((1 << self._halvings) - 1) == 0]
 
 
 def place_rejects(rows: Rows, assignment: Assignment) -> list[Reject]:
@@ -144,8 +103,29 @@ def mix(keys: Fingerprints, seed: np.uint64) -> Fingerprints:
     return state ^ (state >> np.uint64(31))
 
 
-def _text_hashes(column: Any) -> tuple[Fingerprints, npt.NDArray[np.bool_]]:
-    """Returns a hash of each value's text, so that 42 and "42" are one group, and which rows have no value."""
+def split_column(rows: Rows, name: str) -> Any:
+    """Returns the pyarrow array of the column that rows are split by.
+
+    Raises:
+        ConfigError: It holds lists.
+    """
+    from pyarrow import types
+
+    column = rows.column(name)
+    if types.is_nested(column.type):
+        raise ConfigError(
+            f"column {name!r} holds lists of values", place="data.split.column", hint="name one with one value a row"
+        )
+    return column
+
+
+def group_hashes(rows: Rows, name: str) -> tuple[Fingerprints, npt.NDArray[np.bool_]]:
+    """Returns a hash of each value's text, so that 42 and "42" are one group, and which rows have no value.
+
+    Raises:
+        ConfigError: The column holds lists.
+    """
+    column = split_column(rows, name)
     coded = column.dictionary_encode()
     hashes = np.fromiter(map(_text_hash, coded.dictionary.to_pylist()), np.uint64, len(coded.dictionary))
     codes = coded.indices.fill_null(len(hashes)).to_numpy()

@@ -87,8 +87,17 @@ def test_groups_from_records(write, run) -> None:
     """A feature with one value a record can be the group key."""
     content = records(id=ids(0, 400), key=pa.array([n % 30 for n in range(400)]))
     result = run(write(content), kind="tfrecord", split__method="group", split__column="key")
-    assert result.report.split["leakage"]["groups_checked"] == 30
-    assert result.report.split["leakage"]["groups_shared"] == 0
+    train, held_out = ({row["key"] for row in result.rows[name]} for name in ("train", "eval"))
+    assert len(train | held_out) == 30
+    assert not train & held_out
+
+
+@pytest.mark.parametrize("method", ["hash", "group", "time"])
+def test_a_split_column_of_lists_is_refused(write, run, method: str) -> None:
+    """A feature with several values a record is no group and no moment."""
+    content = records(id=ids(0), tags=pa.array([[b"a", b"b"]] * 40))
+    with pytest.raises(ConfigError, match="'tags' holds lists"):
+        run(write(content), kind="tfrecord", split__method=method, split__column="tags")
 
 
 def test_contradicting_declaration(write, run) -> None:
