@@ -91,7 +91,7 @@ def test_the_helper_of_user_code_counts(copied_run: Any) -> None:
 
 
 def test_a_consent_lasts_for_its_model(copied_run: Any) -> None:
-    """A change bound without a baseline refuses; a consent with a reason lets the model pass, and again when repeated."""
+    """A change bound without a baseline refuses; a consent lets the model pass, and again when the run is repeated."""
     bounds = ("--set", "evaluate.thresholds={auc: {min: 0.6}, recall: {max_drop: 0.5}}")
     refused = copied_run.run(*bounds)
     assert refused.returncode == 4, refused.stdout + refused.stderr
