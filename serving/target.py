@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from core.errors import ConfigError
 
@@ -29,6 +30,17 @@ class Target:
         for level in (self.project, self.model):
             if not level or "/" in level or level.startswith("."):
                 raise ConfigError(f"{level!r} cannot be a directory name under the serving root", place=self.root)
+
+    @classmethod
+    def lasting(cls, root: str, project: str, model: str, s3_endpoint: str | None = None) -> Target:
+        """Returns the target of a root as it stands in the settings.
+
+        A local root is made absolute: the answer outlives this process and its working directory.
+
+        Raises:
+            ConfigError: The root or a name cannot be one.
+        """
+        return cls(root if is_s3(root) else os.path.abspath(root), project, model, s3_endpoint)
 
     @property
     def is_s3(self) -> bool:

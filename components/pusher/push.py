@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from core.errors import ConfigError
 from core.manifest import Provenance
 from serving.publish import Published, publish
 from serving.smoke import smoke_test
-from serving.target import Target, is_s3
+from serving.target import Target
 from serving.warmup import example_input, read_examples, warmup_file
 
 VERDICT_FILE = "verdict.json"
@@ -63,9 +62,8 @@ class PushSpec:
 
     @property
     def target(self) -> Target:
-        """Where the model is served from; a local root is made absolute, since it outlives this process."""
-        root = self.root if is_s3(self.root) else os.path.abspath(self.root)
-        return Target(root, self.project, self.model, self.s3_endpoint)
+        """Where the model is served from."""
+        return Target.lasting(self.root, self.project, self.model, self.s3_endpoint)
 
 
 def push_model(spec: PushSpec, model_dir: Path, examples_dir: Path | None, evaluation_dir: Path | None) -> Published:
