@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.errors import UsageError
+from core.errors import DataError, UsageError
 from core.manifest import Manifest
 from serving import history, layout
 from serving.store import Store
@@ -20,6 +20,8 @@ GOOD = "good"
 LAST_KNOWN_GOOD = "last known good"
 ROLLED_BACK = "rolled back"
 SAME = "same as serving"
+UNREADABLE = "manifest unreadable"
+SERVING_UNREADABLE = f"serving, {UNREADABLE}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,24 +29,43 @@ class VersionRow:
     """One version in a list.
 
     Attributes:
+        target: The model.
+        version: The version's number.
         standing: serving (the newest complete one, which servers take by default), last known good, good,
-            same as serving, or rolled back.
-        manifest: Its manifest.
-        location: Its directory or URL.
+            same as serving, or rolled back; with an unreadable manifest it is either that or serving as well.
+        manifest: Its manifest; None when it cannot be read.
+        problem: Why the manifest cannot be read; empty when it can.
     """
 
+    target: Target
+    version: int
     standing: str
-    manifest: Manifest
-    location: str
+    manifest: Manifest | None
+    problem: str = ""
+
+    @property
+    def location(self) -> str:
+        """Its directory or URL."""
+        return self.target.version_location(self.version)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the row that `models list --output json` prints."""
-        manifest = self.manifest
+        """Returns the row that `models list --output json` prints; what only the manifest knows may be null."""
         return {
-            "project": manifest.project,
-            "model": manifest.model,
-            "version": manifest.version,
+            "project": self.target.project,
+            "model": self.target.model,
+            "version": self.version,
             "standing": self.standing,
+            "problem": self.problem,
+            **self._from_manifest(),
+            "location": self.location,
+        }
+
+    def _from_manifest(self) -> dict[str, Any]:
+        manifest = self.manifest
+        if manifest is None:
+            names = ("pushed_at", "pushed_by", "source_version", "run_id", "size_bytes", "model_digest")
+            return {**dict.fromkeys(names), "metrics": {}}
+        return {
             "pushed_at": manifest.pushed_at,
             "pushed_by": manifest.pushed_by,
             "source_version": manifest.rollback.source_version if manifest.rollback else None,
@@ -52,27 +73,46 @@ class VersionRow:
             "metrics": dict(manifest.provenance.metrics),
             "size_bytes": manifest.size_bytes,
             "model_digest": manifest.model_digest,
-            "location": self.location,
         }
 
 
 def rows(store: Store) -> list[VersionRow]:
     """Returns every complete version of a model that Forebay pushed, newest first."""
-    past = history.manifests(store)
-    bad = history.bad_digests(past)
-    chosen = next((manifest.version for manifest in history.candidates(past)), None)
-    found = []
-    for manifest in reversed(past):
-        newest = past[-1]
-        if manifest is newest:
-            standing = SERVING
-        elif manifest.model_digest in bad:
-            standing = ROLLED_BACK
-        elif manifest.version == chosen:
-            standing = LAST_KNOWN_GOOD
+    readable: dict[int, Manifest] = {}
+    problems: dict[int, str] = {}
+    for version in layout.published(store.entries()):
+        try:
+            manifest = history.read_manifest(store, version)
+        except DataError as error:
+            problems[version] = str(error)
         else:
-            standing = SAME if manifest.model_digest == newest.model_digest else GOOD
-        found.append(VersionRow(standing, manifest, store.target.version_location(manifest.version)))
+            if manifest is not None:  # None: retention has just deleted it.
+                readable[version] = manifest
+    newest = max({*readable, *problems}, default=0)
+    standing = _standings(readable, newest)
+    unreadable = {version: SERVING_UNREADABLE if version == newest else UNREADABLE for version in problems}
+    return [
+        VersionRow(store.target, version, name, readable.get(version), problems.get(version, ""))
+        for version, name in sorted({**standing, **unreadable}.items(), reverse=True)
+    ]
+
+
+def _standings(readable: Mapping[int, Manifest], newest: int) -> dict[int, str]:
+    """Returns {version: standing} of the versions whose manifests can be read."""
+    past = list(readable.values())
+    bad = history.bad_digests(past)
+    chosen = next((manifest.version for manifest in history.candidates(past, newest)), None)
+    serving = readable[newest].model_digest if newest in readable else ""
+    found = {}
+    for version, manifest in readable.items():
+        if version == newest:
+            found[version] = SERVING
+        elif manifest.model_digest in bad:
+            found[version] = ROLLED_BACK
+        elif version == chosen:
+            found[version] = LAST_KNOWN_GOOD
+        else:
+            found[version] = SAME if manifest.model_digest == serving else GOOD
     return found
 
 
@@ -107,15 +147,32 @@ def require_manifest(store: Store, version: int | None) -> Manifest:
         DataError: Its manifest cannot be read.
     """
     known = layout.published(store.entries())
-    wanted = version if version is not None else (known[-1] if known else None)
+    wanted = version if version is not None else max(known, default=None)
     manifest = history.read_manifest(store, wanted) if wanted is not None and wanted in known else None
     if manifest is None:
-        near = difflib.get_close_matches(str(wanted), [str(number) for number in known], n=3)
-        shown = near or [str(number) for number in reversed(known[-3:])]
-        hint = f"{'Near' if near else 'Newest'}: {', '.join(shown)}." if shown else "It has no pushed version."
-        what = f"no version {wanted}" if wanted is not None else "no version at all"
-        raise UsageError(f"{what} of {store.target.model!r}", place=store.target.location, hint=hint)
+        raise _no_version(store.target, wanted, known)
     return manifest
+
+
+def require_row(store: Store, version: int | None) -> VersionRow:
+    """Returns what is known of a version, or of the newest, whether its manifest can be read or not.
+
+    Raises:
+        UsageError: There is no such version; names near ones.
+    """
+    found = rows(store)
+    for row in found:
+        if version is None or row.version == version:
+            return row
+    raise _no_version(store.target, version, sorted(row.version for row in found))
+
+
+def _no_version(target: Target, wanted: int | None, known: Sequence[int]) -> UsageError:
+    near = difflib.get_close_matches(str(wanted), [str(number) for number in known], n=3)
+    shown = near or [str(number) for number in reversed(known[-3:])]
+    hint = f"{'Near' if near else 'Newest'}: {', '.join(shown)}." if shown else "It has no pushed version."
+    what = f"no version {wanted}" if wanted is not None else "no version at all"
+    return UsageError(f"{what} of {target.model!r}", place=target.location, hint=hint)
 
 
 def differences(before: Manifest, after: Manifest) -> dict[str, Any]:

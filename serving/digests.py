@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from serving.layout import READY_FILE
 def record_of(path: Path) -> FileRecord:
     """Returns the digest and size of one file, read in constant memory."""
     return FileRecord(sha256=sha256_file(path), size_bytes=path.stat().st_size)
+
+
+def record_of_bytes(content: bytes) -> FileRecord:
+    """Returns the digest and size of what a file with this content would have."""
+    return FileRecord(sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
 
 
 def records_of(directory: Path) -> dict[str, FileRecord]:

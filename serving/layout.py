@@ -77,6 +77,16 @@ def newest(entries: Iterable[Entry]) -> int | None:
     return max(published(entries), default=None)
 
 
+def served(entries: Iterable[Entry]) -> int | None:
+    """Returns the newest version that a server can load, pushed by Forebay or not, or None."""
+    return max((entry.number for entry in entries if entry.number is not None and entry.is_complete), default=None)
+
+
+def highest(entries: Iterable[Entry]) -> int | None:
+    """Returns the highest number that servers read in any name, pushed by Forebay or not, or None."""
+    return max((entry.number for entry in entries if entry.number is not None), default=None)
+
+
 def next_version(entries: Iterable[Entry], now_s: float, place: str) -> int:
     """Returns the number of the next version: UTC seconds, or one past the newest when that is not larger.
 
@@ -104,8 +114,7 @@ def next_version(entries: Iterable[Entry], now_s: float, place: str) -> int:
             place=place,
             hint="Forebay did not push that name; move it out of this directory, then push again.",
         )
-    highest = max((entry.number for entry in listed if entry.number is not None), default=0)
-    return max(clock, highest + 1)
+    return max(clock, (highest(listed) or 0) + 1)
 
 
 def odd_names(entries: Iterable[Entry]) -> list[str]:

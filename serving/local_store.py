@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from core.errors import EnvironmentProblem
+from core.errors import DataError, EnvironmentProblem
 from core.files import fsync_directory
 from core.manifest import MANIFEST_FILE, FileRecord
 from serving import local_disk
@@ -46,11 +46,21 @@ class LocalStore:
             raise local_disk.explain(error, self.directory) from error
 
     def read(self, version: int, path: str) -> bytes | None:
-        """Returns one small file of a version, or None when it is not there."""
+        """Returns one small file of a version, or None when it is not there.
+
+        Raises:
+            DataError: It is there and cannot be read.
+        """
         try:
             return (self.directory / str(version) / path).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise DataError(
+                f"cannot be read: {error.strerror}",
+                place=str(self.directory / str(version) / path),
+                hint="Give this user the right to read it, or push the model again.",
+            ) from error
 
     def digests(self, version: int) -> dict[str, FileRecord]:
         """Returns a fresh digest of every file of a version."""

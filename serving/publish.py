@@ -12,7 +12,7 @@ from pathlib import Path
 from core.errors import ForebayError, RetryableError
 from core.manifest import WARMUP_FILE, FileRecord, Manifest, Provenance, model_digest
 from serving import history, layout
-from serving.digests import records_of_model
+from serving.digests import record_of_bytes, records_of_model
 from serving.store import Staging, Store
 from serving.stores import open_store
 from serving.target import Target
@@ -34,7 +34,7 @@ class Published:
         manifest: Its manifest.
         warnings: What is odd about the target, one line each.
         removed: Versions that retention deleted.
-        reused: True when this run had pushed the very same model before: nothing was written.
+        reused: True when the newest version holds these very files, pushed by a run: nothing was written.
     """
 
     version: int
@@ -43,11 +43,6 @@ class Published:
     warnings: tuple[str, ...] = ()
     removed: tuple[int, ...] = ()
     reused: bool = False
-
-    @property
-    def sha256s(self) -> dict[str, str]:
-        """Relative path to hex SHA-256 of every file but the manifest."""
-        return {path: record.sha256 for path, record in self.manifest.files.items()}
 
 
 def publish(
@@ -62,8 +57,9 @@ def publish(
 ) -> Published:
     """Pushes a SavedModel as the new newest version.
 
-    A poller of the target sees nothing numeric until the version is complete. When the newest version is the same
-    model from the same run, a push that died after the rename is being repeated: that version is returned.
+    A poller of the target sees nothing numeric until the version is complete. When a run has pushed these very files
+    as the newest version, that version is returned: a push that died after the rename is being repeated, or a run
+    came to the same model again. After a rollback the newest version is the rollback's, so the model is pushed.
 
     Args:
         model_dir: The SavedModel.
@@ -85,10 +81,14 @@ def publish(
     """
     store = open_store(target)
     files = records_of_model(model_dir)
-    past = history.manifests(store)
-    previous = _same_push(past, model_digest(files), provenance.run_id)
+    extra = {} if warmup is None else {WARMUP_FILE: warmup}
+    wanted = {**files, **{path: record_of_bytes(content) for path, content in extra.items()}}
+    entries = store.entries()
+    past = history.manifests(store, entries)
+    previous = _same_push(store, entries, past, wanted)
     if previous is not None:
-        return Published(previous.version, target.version_location(previous.version), previous, reused=True)
+        place = target.version_location(previous.version)
+        return Published(previous.version, place, previous, tuple(layout.odd_names(entries)), reused=True)
 
     def describe(version: int, pushed_at: str, written: Mapping[str, FileRecord]) -> Manifest:
         return Manifest(target.project, target.model, version, pushed_at, "run", written, provenance)
@@ -98,7 +98,7 @@ def publish(
         model_dir,
         files,
         describe,
-        extra={} if warmup is None else {WARMUP_FILE: warmup},
+        extra=extra,
         keep=keep,
         min_free_bytes=min_free_bytes,
         now=now,
@@ -184,13 +184,19 @@ def _write(
     return written
 
 
-def _same_push(past: Sequence[Manifest], digest: str, run_id: str) -> Manifest | None:
-    """Returns the newest version's manifest when this very run has pushed this very model, and nothing came after."""
-    if not past or not run_id:
+def _same_push(
+    store: Store, entries: Sequence[layout.Entry], past: Sequence[Manifest], wanted: Mapping[str, FileRecord]
+) -> Manifest | None:
+    """Returns the newest version's manifest when a run pushed these very files as it, and they are all still there.
+
+    A name that servers rank higher would keep it from being served, and a damaged file would make it another model:
+    then the push is done.
+    """
+    newest = layout.newest(entries)
+    if not past or past[-1].version != newest or newest != layout.highest(entries):
         return None
-    newest = past[-1]
-    is_same = newest.pushed_by == "run" and newest.provenance.run_id == run_id and newest.model_digest == digest
-    return newest if is_same else None
+    is_same = past[-1].pushed_by == "run" and past[-1].files == wanted and store.digests(newest) == wanted
+    return past[-1] if is_same else None
 
 
 def _known_as_bad(past: Sequence[Manifest], digest: str) -> list[str]:

@@ -20,7 +20,8 @@ def roll_back(
 ) -> Published:
     """Makes the last known good version, or a named one, the newest again.
 
-    The version that was the newest is bad from then on: no later rollback chooses it by itself.
+    The version that was the newest is bad from then on: no later rollback chooses it by itself. When its manifest
+    cannot be read, only that version is left, and the recorded reason says so: its model's digest is not known.
 
     Args:
         store: The model's versions.
@@ -38,23 +39,26 @@ def roll_back(
     """
     if not reason.strip():
         raise UsageError("a rollback needs a reason", hint='Add --reason "...": it is kept in the manifest.')
-    past = history.manifests(store)
-    if not past:
+    entries = store.entries()
+    newest = layout.newest(entries)
+    if newest is None:
         raise DataError("no version to roll back from", place=store.target.location, hint="Push a model first.")
-    left = past[-1]
-    source = _named(store, to, left) if to is not None else _last_known_good(store, past)
+    left = history.readable_manifest(store, newest)
+    left_digest = left.model_digest if left else ""
+    why = reason.strip() if left else f"{reason.strip()} (the manifest of version {newest} cannot be read)"
+    past = history.manifests(store, entries)
+    source = _named(store, to, newest, left_digest) if to is not None else _last_known_good(store, past, newest)
 
-    def still_newest(entries: list[layout.Entry]) -> None:
-        newest = layout.newest(entries)
-        if newest != left.version:
+    def still_newest(current: list[layout.Entry]) -> None:
+        if layout.newest(current) != newest:
             raise RetryableError(
-                f"version {newest} was pushed meanwhile",
+                f"version {layout.newest(current)} was pushed meanwhile",
                 place=store.target.location,
                 hint="Look at it, then roll back again.",
             )
 
     def describe(version: int, pushed_at: str, written: Mapping[str, FileRecord]) -> Manifest:
-        link = Rollback(source.version, source.model_digest, left.version, left.model_digest, reason.strip())
+        link = Rollback(source.version, source.model_digest, newest, left_digest, why)
         target = store.target
         return Manifest(
             target.project, target.model, version, pushed_at, "rollback", written, source.provenance, rollback=link
@@ -74,19 +78,19 @@ def roll_back(
         )
 
 
-def _named(store: Store, version: int, left: Manifest) -> Manifest:
+def _named(store: Store, version: int, newest: int, left_digest: str) -> Manifest:
     manifest = require_manifest(store, version)
-    if manifest.model_digest == left.model_digest:
+    if manifest.model_digest == left_digest:
         raise UsageError(
-            f"version {version} holds the model that serves now as version {left.version}",
+            f"version {version} holds the model that serves now as version {newest}",
             place=store.target.location,
             hint="Nothing to roll back; `forebay models list` shows the others.",
         )
     return manifest
 
 
-def _last_known_good(store: Store, past: list[Manifest]) -> Manifest:
-    choices = history.candidates(past)
+def _last_known_good(store: Store, past: list[Manifest], newest: int) -> Manifest:
+    choices = history.candidates(past, newest)
     for manifest in choices:
         if store.digests(manifest.version) == dict(manifest.files):
             return manifest

@@ -27,7 +27,7 @@ def pushed(result: Published) -> dict[str, Any]:
         "reused": result.reused,
         "removed": list(result.removed),
         "warnings": list(result.warnings),
-        "reason": "this run had pushed the same model before" if result.reused else "",
+        "reason": "the newest version is this very model" if result.reused else "",
     }
 
 

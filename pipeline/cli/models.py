@@ -51,13 +51,14 @@ def list_models(serving: ServingSettings, output: str) -> None:
     models = []
     for target in find_targets(serving.root, serving.s3_endpoint):
         store = open_store(target)
+        rows = catalog.rows(store)
         models.append(
             {
                 "project": target.project,
                 "model": target.model,
                 "location": target.location,
-                "versions": [row.to_dict() for row in catalog.rows(store)],
-                "warnings": layout.odd_names(store.entries()),
+                "versions": [row.to_dict() for row in rows],
+                "warnings": [*(row.problem for row in rows if row.problem), *layout.odd_names(store.entries())],
             }
         )
     emit(output, {"root": serving.root, "models": models}, view.listing(serving.root, models))
@@ -72,15 +73,18 @@ def show(
     version: int | None,
     serving: ServingSettings,
     output: str,
-) -> None:
-    """Show one version, by default the newest: origin, metrics, gates, files."""
+) -> int:
+    """Show one version, by default the newest: origin, metrics, gates, files.
+
+    Exit 4 when its manifest cannot be read: then there is no more to show than where it is and what it is to servers.
+    """
+    from core.errors import EXIT_DONE, EXIT_REFUSED
     from serving import catalog
 
-    store = _store(serving, model)
-    manifest = catalog.require_manifest(store, version)
-    row = next(row for row in catalog.rows(store) if row.manifest.version == manifest.version)
-    record = {**row.to_dict(), "manifest": manifest.to_dict()}
+    row = catalog.require_row(_store(serving, model), version)
+    record = {**row.to_dict(), "manifest": row.manifest.to_dict() if row.manifest else None}
     emit(output, record, view.version(record))
+    return EXIT_REFUSED if row.problem else EXIT_DONE
 
 
 @command.command()

@@ -29,6 +29,10 @@ def version(record: Mapping[str, Any]) -> str:
     lines = [
         f"{record['project']}/{record['model']} {record['version']}: {record['standing']}",
         f"  location   {record['location']}",
+    ]
+    if manifest is None:
+        return "\n".join([*lines, f"  problem    {record['problem']}"])
+    lines += [
         f"  pushed     {_moment(record['pushed_at'])} UTC by {_origin(record)}",
         f"  model      {record['model_digest'][:16]}, {len(manifest['files'])} files, {_size(record['size_bytes'])}",
     ]
@@ -88,6 +92,8 @@ def verification(record: Mapping[str, Any]) -> str:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     metrics = [f"{name} {_number(value)}" for name, value in sorted(row["metrics"].items())][:_MOST_METRICS]
+    if row["problem"]:
+        return (str(row["version"]), row["standing"], "", "", "", "")
     return (
         str(row["version"]),
         row["standing"],

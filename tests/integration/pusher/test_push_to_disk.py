@@ -49,6 +49,24 @@ print("pushed", result.version, flush=True)
 """
 
 
+# Pushes, and stays between the rename and whatever would record it, so that the parent can strike there.
+_UNRECORDED_PUSH = """
+import sys, time
+from pathlib import Path
+from core.manifest import Provenance
+from serving import local_store
+from serving.publish import publish
+from serving.target import Target
+root, model = sys.argv[1:]
+commit = local_store.LocalStaging.commit
+def stay(self, choose, manifest):
+    print("shown", commit(self, choose, manifest), flush=True)
+    time.sleep(600)
+local_store.LocalStaging.commit = stay
+publish(Path(model), Target(root, "forebay", "taxi"), Provenance(run_id="killed"), keep=50, min_free_bytes=0)
+"""
+
+
 def start_push(root: Path, model: Path, pause_s: float) -> subprocess.Popen[str]:
     """Starts a push in a process of its own that waits before each file."""
     command = [sys.executable, "-c", _SLOW_PUSH, str(root), str(model), str(pause_s)]
@@ -91,6 +109,22 @@ def test_a_killed_push_leaves_no_version_and_the_next_push_cleans_up(
     served = sha256_tree(result.location)
     del served[MANIFEST_FILE]
     assert served == sha256_tree(make_files("b"))
+
+
+def test_a_push_that_was_killed_before_its_record_is_found_again(target: Target, make_files: MakeFiles) -> None:
+    """P01: after kill -9 between the rename and the record, the next run's push of that model is the same version."""
+    command = [sys.executable, "-c", _UNRECORDED_PUSH, target.root, str(make_files("a"))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    version = int(process.stdout.readline().split()[-1])
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    process.stdout.close()
+    result = publish(make_files("a"), target, Provenance(run_id="next"), keep=50, min_free_bytes=0)
+    assert (result.version, result.reused) == (version, True)
+    assert [name for name in names(target) if name.isdigit()] == [str(version)]
+    later = push(target, make_files("b"))
+    assert names(target) == [str(version), str(later.version)]
 
 
 def test_a_push_that_is_under_way_survives_the_sweep_of_another(target: Target, make_files: MakeFiles) -> None:
@@ -163,11 +197,11 @@ def open_ground(make_files: MakeFiles) -> Iterator[Path]:
 @pytest.mark.parametrize("level", ["root", "model"])
 @pytest.mark.parametrize(("mode", "shown"), [(0o700, "mode 0700"), (0o755, "mode 0755")], ids=["private", "readable"])
 def test_a_directory_of_another_user_is_refused_with_mode_and_owner(
-    open_ground: Path, level: str, mode: int, shown: str
+    open_ground: Path, make_files: MakeFiles, level: str, mode: int, shown: str
 ) -> None:
     """P03: at whatever level the foreign directory is, the error names its mode, its owner and who asked."""
     target = Target(str(open_ground / "serving"), "forebay", "taxi")
-    push(target, open_ground / "model")
+    push(target, make_files("b"))
     foreign = Path(target.root if level == "root" else target.location)
     for path in [Path(target.root), *Path(target.root).rglob("*")]:
         os.chown(path, 12345, 12345)
@@ -191,10 +225,10 @@ def test_the_owner_may_push_without_being_root(open_ground: Path) -> None:
     assert len(names(target)) == 1
 
 
-def test_what_another_user_left_is_no_reason_to_refuse(open_ground: Path) -> None:
+def test_what_another_user_left_is_no_reason_to_refuse(open_ground: Path, make_files: MakeFiles) -> None:
     """Leftovers of a dead push that this user may not delete stay out of sight, and the push is done."""
     target = Target(str(open_ground / "serving"), "forebay", "taxi")
-    push(target, open_ground / "model")
+    push(target, make_files("b"))
     for name in (".push-dead", ".trash-1-x"):
         (Path(target.location) / name / "variables").mkdir(parents=True)
     (Path(target.location) / ".push-dead.lock").touch(mode=0o600)

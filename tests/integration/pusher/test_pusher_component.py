@@ -178,6 +178,17 @@ def test_warm_up_records_replay_on_the_pushed_version(pushed: tuple[Inputs, dict
     assert answers == [2 * miles for miles in MILES[:3]]
 
 
+def test_the_same_artifacts_are_pushed_once(tmp_path: Path) -> None:
+    """A second run with the same model and examples is given the first one's version, warm-up records included."""
+    inputs = Inputs(tmp_path)
+    first = inputs.run()
+    second = inputs.run(run_id="run-8")
+    assert (second["version"], second["reused"]) == (first["version"], True)
+    assert second["reason"] == "the newest version is this very model"
+    assert inputs.pushed.get_string_custom_property("pushed_version") == str(first["version"])
+    assert inputs.run(warmup_records=2)["reused"] is False
+
+
 def test_a_model_that_is_not_blessed_is_held_back(tmp_path: Path) -> None:
     """Without the blessing nothing is written to the target; the artifact and the receipt say so."""
     inputs = Inputs(tmp_path, blessed=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 import time
@@ -89,7 +90,8 @@ def test_what_is_served_has_the_checksums_of_what_was_pushed(push: Any, make_mod
     served = sha256_tree(result.location)
     manifest = Manifest.parse((Path(result.location) / MANIFEST_FILE).read_bytes(), "test")
     del served[MANIFEST_FILE]
-    assert served == sha256_tree(make_model("a")) == result.sha256s
+    assert served == sha256_tree(make_model("a"))
+    assert served == {path: record.sha256 for path, record in result.manifest.files.items()}
     assert manifest == result.manifest
     assert manifest.pushed_at == "2027-01-15T08:00:00+00:00"
     assert manifest.pushed_by == "run"
@@ -123,7 +125,7 @@ def test_pushes_at_once_all_arrive(push: Any, make_model: Any, target: Target) -
     for result in results:
         served = sha256_tree(result.location)
         del served[MANIFEST_FILE]
-        assert served == result.sha256s
+        assert served == {path: record.sha256 for path, record in result.manifest.files.items()}
     assert len({result.manifest.model_digest for result in results}) == 8
     assert names(target) == [str(NOON + step) for step in range(8)]
 
@@ -249,15 +251,37 @@ def test_warm_up_records_are_stored_and_listed(push: Any) -> None:
     assert result.manifest.files[WARMUP_FILE].size_bytes == len(b"records")
 
 
-def test_a_run_that_is_repeated_after_its_push_does_not_push_twice(push: Any, target: Target) -> None:
-    """The same model from the same run is pushed once; from another run, or another model, it is pushed again."""
-    first = push("a", provenance=Provenance(run_id="r1"))
-    again = push("a", at=NOON + 60, provenance=Provenance(run_id="r1"))
+def test_the_model_that_serves_is_not_pushed_again(push: Any, target: Target) -> None:
+    """A push of the newest version's very files, by whatever run, is that version; other files are a new one."""
+    first = push("a", warmup=b"records", provenance=Provenance(run_id="r1"))
+    again = push("a", at=NOON + 60, warmup=b"records", provenance=Provenance(run_id="r2"))
     assert again.reused
-    assert again.version == first.version
+    assert (again.version, again.manifest, again.location) == (first.version, first.manifest, first.location)
     assert names(target) == [str(NOON)]
-    assert push("b", at=NOON + 60, provenance=Provenance(run_id="r1")).version == NOON + 60
-    assert push("a", at=NOON + 90, provenance=Provenance(run_id="r2")).version == NOON + 90
+    assert push("b", at=NOON + 60, warmup=b"records").version == NOON + 60
+    assert push("a", at=NOON + 90, warmup=b"records").version == NOON + 90
+    assert push("a", at=NOON + 95, warmup=b"others").version == NOON + 95
+
+
+@pytest.mark.parametrize("obstacle", ["damaged file", "unreadable manifest", "not loadable", "outranked", "copied"])
+def test_the_same_model_is_pushed_again_when_the_newest_version_is_no_good(
+    push: Any, target: Target, obstacle: str
+) -> None:
+    """A newest version that is damaged, a copy, unreadable, not loadable or outranked by another name is not reused."""
+    first = push("a")
+    directory = Path(first.location)
+    if obstacle == "damaged file":
+        (directory / "assets" / "vocabulary").write_text("other", encoding="utf-8")
+    elif obstacle == "unreadable manifest":
+        (directory / MANIFEST_FILE).write_text("{", encoding="utf-8")
+    elif obstacle == "not loadable":
+        (directory / "saved_model.pb").unlink()
+    elif obstacle == "copied":
+        shutil.copytree(directory, Path(target.location) / str(NOON + 30))
+    else:
+        (Path(target.location) / str(NOON + 30)).mkdir()
+    again = push("a", at=NOON + 60)
+    assert (again.reused, again.version) == (False, NOON + 60)
 
 
 def test_retention_keeps_the_newest_and_the_last_known_good(push: Any, target: Target) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def graph(result: Published) -> bytes:
 
 def standings(target: Target) -> dict[int, str]:
     """Returns {version: standing}."""
-    return {row.manifest.version: row.standing for row in rows(open_store(target))}
+    return {row.version: row.standing for row in rows(open_store(target))}
 
 
 def test_a_rollback_is_a_new_higher_version_with_the_old_files(push: Any, roll_back: Any) -> None:
@@ -47,7 +48,7 @@ def test_a_rollback_is_a_new_higher_version_with_the_old_files(push: Any, roll_b
     push("b", at=NOON + 1)
     result = roll_back("tips dropped")
     assert result.version == NOON + 100
-    assert result.sha256s == good.sha256s
+    assert result.manifest.files == good.manifest.files
     assert graph(result) == b"graph a"
     assert result.manifest.pushed_by == "rollback"
     assert result.manifest.rollback is not None
@@ -100,6 +101,26 @@ def test_pushing_a_bad_model_again_is_done_with_a_warning(push: Any, roll_back: 
     assert push("c", at=NOON + 3).warnings == ()
     (warning,) = push("b", at=NOON + 4).warnings
     assert f"version {NOON + 1}: tips dropped" in warning
+
+
+def test_the_very_model_that_was_just_left_is_pushed_with_a_warning(push: Any, roll_back: Any) -> None:
+    """With the rollback still the newest, a run that makes the bad model anew pushes it, and once only."""
+    push("a", at=NOON)
+    push("b", at=NOON + 1)
+    roll_back("tips dropped", at=NOON + 2)
+    pushed = push("b", at=NOON + 3)
+    assert (pushed.version, pushed.reused) == (NOON + 3, False)
+    assert f"version {NOON + 1}: tips dropped" in pushed.warnings[0]
+    assert push("b", at=NOON + 4).version == NOON + 3
+
+
+def test_a_run_that_makes_the_rolled_back_to_model_pushes_it_as_its_own(push: Any, roll_back: Any) -> None:
+    """The rollback's copy is the operator's: the run gets a version with its own provenance, and no warning."""
+    push("a", at=NOON)
+    push("b", at=NOON + 1)
+    roll_back("tips dropped", at=NOON + 2)
+    pushed = push("a", at=NOON + 3)
+    assert (pushed.version, pushed.reused, pushed.warnings) == (NOON + 3, False, ())
 
 
 def test_naming_a_version_overrides_the_choice_and_clears_it(push: Any, roll_back: Any, target: Target) -> None:
@@ -193,3 +214,54 @@ def test_versions_with_unreadable_manifests_are_no_history(push: Any, target: Ta
     push("b", at=NOON + 1)
     (Path(broken.location) / MANIFEST_FILE).write_bytes(b"\xff")
     assert [manifest.version for manifest in history.manifests(open_store(target))] == [NOON + 1]
+
+
+def test_a_newest_version_with_an_unreadable_manifest_can_be_left(push: Any, roll_back: Any, target: Target) -> None:
+    """It is listed as what serves, the rollback goes to the version before it, and the reason says what was left."""
+    push("a", at=NOON)
+    push("b", at=NOON + 1)
+    broken = push("c", at=NOON + 2)
+    (Path(broken.location) / MANIFEST_FILE).write_bytes(b"\xff")
+    assert standings(target) == {
+        NOON + 2: "serving, manifest unreadable",
+        NOON + 1: "last known good",
+        NOON: "good",
+    }
+    result = roll_back("tips dropped")
+    assert graph(result) == b"graph b"
+    link = result.manifest.rollback
+    assert link is not None
+    assert (link.left_version, link.left_digest) == (NOON + 2, "")
+    assert link.reason == f"tips dropped (the manifest of version {NOON + 2} cannot be read)"
+    assert standings(target)[NOON + 2] == "manifest unreadable"
+    assert graph(roll_back(at=NOON + 200)) == b"graph a"
+
+
+def test_an_unreadable_newest_version_can_be_left_for_a_named_one(push: Any, roll_back: Any) -> None:
+    """--to works as well, also for the only other version."""
+    push("a", at=NOON)
+    broken = push("b", at=NOON + 1)
+    (Path(broken.location) / MANIFEST_FILE).write_bytes(b"{}")
+    assert graph(roll_back(to=NOON)) == b"graph a"
+
+
+def test_a_copied_version_directory_is_not_taken_for_what_its_manifest_says(
+    push: Any, roll_back: Any, target: Target
+) -> None:
+    """A copy under a higher number serves, has another version's manifest, and can be left."""
+    first = push("a", at=NOON)
+    shutil.copytree(first.location, Path(target.location) / str(NOON + 5))
+    assert standings(target) == {NOON + 5: "serving, manifest unreadable", NOON: "last known good"}
+    result = roll_back()
+    assert result.manifest.rollback is not None
+    assert (result.manifest.rollback.source_version, result.manifest.rollback.left_version) == (NOON, NOON + 5)
+
+
+def test_a_manifest_that_may_not_be_read_is_unreadable(push: Any, target: Target) -> None:
+    """A manifest whose bytes cannot be had names its file and the way out, as one that is no manifest does."""
+    result = push("a", at=NOON)
+    path = Path(result.location) / MANIFEST_FILE
+    path.unlink()
+    path.symlink_to(path)
+    with pytest.raises(DataError, match=r"manifest.json: cannot be read: .*Give this user the right"):
+        open_store(target).read(NOON, MANIFEST_FILE)

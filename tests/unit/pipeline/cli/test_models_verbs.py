@@ -77,7 +77,7 @@ def test_list_shows_every_version_and_its_standing(push: Push, ask: Any, root: P
     assert [version["version"] for version in model["versions"]] == [NOON + 1, NOON]
     assert set(model["versions"][0]) == {
         "project", "model", "version", "standing", "pushed_at", "pushed_by", "source_version", "run_id", "metrics",
-        "size_bytes", "model_digest", "location",
+        "size_bytes", "model_digest", "location", "problem",
     }  # fmt: skip
 
 
@@ -205,11 +205,36 @@ def test_an_ambiguous_name_asks_for_the_project(push: Push, ask: Any) -> None:
     assert "forebay/taxi, other/taxi" in err
 
 
-def test_a_broken_manifest_is_one_line(push: Push, ask: Any) -> None:
-    """A manifest that cannot be read names its file, and exits with 4."""
-    result = push("a", NOON)
+@pytest.mark.parametrize("arguments", [["diff", "taxi", str(NOON), str(NOON + 1)], ["verify", "taxi"]])
+def test_a_broken_manifest_is_one_line(push: Push, ask: Any, arguments: list[str]) -> None:
+    """Where the manifest is needed and cannot be read, its file is named, with exit 4."""
+    push("a", NOON)
+    result = push("b", NOON + 1)
     (Path(result.location) / MANIFEST_FILE).write_text("{", encoding="utf-8")
-    code, _, err = ask("show", "taxi", str(NOON))
+    code, _, err = ask(*arguments)
     assert code == 4
     assert "manifest.json" in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_a_version_with_a_broken_manifest_is_shown_as_what_serves(push: Push, ask: Any) -> None:
+    """It heads the list and has a page: where it is, that it serves, and why no more is known."""
+    push("a", NOON)
+    result = push("b", NOON + 1)
+    (Path(result.location) / MANIFEST_FILE).write_text("{", encoding="utf-8")
+    code, text, _ = ask("list")
+    assert code == 0
+    lines = text.splitlines()
+    assert lines[2].split() == [str(NOON + 1), "serving,", "manifest", "unreadable"]
+    assert lines[3].split()[:4] == [str(NOON), "last", "known", "good"]
+    assert lines[4].startswith(f"  warning: {result.location}/{MANIFEST_FILE}: not a readable manifest")
+    (model,) = json.loads(ask("list", "--output", "json")[1])["models"]
+    assert set(model["versions"][0]) == set(model["versions"][1])
+    for arguments in (["show", "taxi"], ["show", "taxi", str(NOON + 1)]):
+        code, text, err = ask(*arguments)
+        assert (code, err) == (4, "")
+        assert text.startswith(f"forebay/taxi {NOON + 1}: serving, manifest unreadable\n")
+        assert result.location in text
+        assert "not a readable manifest" in text
+    assert json.loads(ask("show", "taxi", "--output", "json")[1])["manifest"] is None
+    assert ask("show", "taxi", str(NOON))[0] == 0
