@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline.stages.stage import Channels, RunFacts, Stage
-from serving.target import Target, is_s3
+from serving.target import Target
 
 if TYPE_CHECKING:
+    from core.errors import ForebayError
     from core.settings import Settings
+    from serving.standing import Standing
+
+# The target is checked before there is a model whose size could be asked for: no real one is smaller.
+_LEAST_MODEL_BYTES = 1 << 16
 
 
 def _settings(settings: Settings) -> Mapping[str, Any]:
@@ -52,32 +57,66 @@ def _receipt(outputs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _target(settings: Settings) -> Target:
-    """Returns where the model is served from; a local root is absolute, so that the answer outlives this folder."""
     serving = settings.serving
-    root = serving.root if is_s3(serving.root) else os.path.abspath(serving.root)
-    return Target(root, settings.project, settings.recipe, serving.s3_endpoint)
+    return Target.lasting(serving.root, settings.project, settings.recipe, serving.s3_endpoint)
+
+
+def check_target(settings: Settings) -> None:
+    """Raises what would stop the push, as far as it can be known before there is a model; touches nothing.
+
+    Raises:
+        ConfigError: The serving root cannot be one.
+        EnvironmentProblem: It cannot be written, is nearly full, holds a name that servers would serve for ever, or
+            is in S3 without boto3 or credentials.
+        RemoteServiceError: The object store does not answer, has no such bucket, or does not allow it.
+        RetryableError: The object store is overloaded.
+    """
+    from serving import layout
+    from serving.stores import open_store
+
+    target = _target(settings)
+    store = open_store(target)
+    store.check(_LEAST_MODEL_BYTES, settings.serving.min_free_mib << 20)
+    layout.next_version(store.entries(), time.time(), target.location)
+
+
+def _look(settings: Settings, pushed: Mapping[str, Any]) -> Standing | ForebayError:
+    """Returns how a push stands, or why an object store could not be asked.
+
+    A run in which nothing changed needs no network: it goes on, and its verdict says what was not checked.
+    """
+    from core.errors import EnvironmentProblem, RemoteServiceError, RetryableError
+    from serving import standing
+    from serving.stores import open_store
+
+    target = _target(settings)
+    try:
+        return standing.look(open_store(target), pushed["version"], pushed["model_digest"])
+    except (EnvironmentProblem, RemoteServiceError, RetryableError) as error:
+        if target.is_s3:
+            return error
+        raise
 
 
 def _still_good(settings: Settings, outputs: Mapping[str, str]) -> str:
     """A push may stand while its version is there and no other run has pushed another model since.
 
-    Rollbacks do not count: a repeated run must not undo what an operator did in the night. An object store is not
-    asked: a run in which nothing changed should need no network.
+    Rollbacks do not count, even when retention has deleted the version that was left: a repeated run must not undo
+    what an operator did in the night.
     """
-    from serving import history
-    from serving.stores import open_store
-
-    pushed, target = _receipt(outputs), _target(settings)
-    if target.is_s3 or not pushed["pushed"]:
+    pushed = _receipt(outputs)
+    if not pushed["pushed"]:
         return ""
-    known = history.manifests(open_store(target))
-    if pushed["version"] not in {manifest.version for manifest in known}:
-        return f"version {pushed['version']} is gone from {target.location}"
-    by_runs = [manifest for manifest in known if manifest.pushed_by == "run"]
-    newest = max(by_runs, key=lambda manifest: manifest.version, default=None)
-    if newest is not None and newest.model_digest != pushed["model_digest"]:
-        return f"another run has pushed version {newest.version} since"
-    return ""
+    found = _look(settings, pushed)
+    if isinstance(found, Exception):
+        return ""
+    if found.newer_run is not None:
+        return f"another run has pushed version {found.newer_run} since"
+    if found.was_left or found.is_readable:
+        return ""
+    if found.is_there:
+        return f"the manifest of version {found.version} cannot be read"
+    return f"version {found.version} is gone from {_target(settings).location}"
 
 
 def _summary(outputs: Mapping[str, str]) -> str:
@@ -91,7 +130,29 @@ def _publication(settings: Settings, outputs: Mapping[str, str]) -> Mapping[str,
         return {}
     version = pushed["version"]
     path = _target(settings).version_location(version)
-    return {"version": version, "path": path, "reused": pushed["reused"], "warnings": pushed["warnings"]}
+    published = {"version": version, "path": path, "reused": pushed["reused"], "warnings": pushed["warnings"]}
+    found = _look(settings, pushed)
+    if isinstance(found, Exception):
+        unchecked = f"whether version {version} still serves could not be checked: {found}"
+        return {**published, "warnings": [unchecked, *pushed["warnings"]]}
+    if found.serves:
+        return published
+    return {**published, "serving": found.serving, "warnings": [_not_serving(found), *pushed["warnings"]]}
+
+
+def _not_serving(found: Standing) -> str:
+    """Returns which version serves in place of the pushed one, and why."""
+    state = "is" if found.is_there else "was"
+    ours = f"this run's model {state} version {found.version}{'' if found.is_there else ', which is gone'}"
+    if found.serving is None:
+        return f"no version serves; {ours}"
+    manifest = found.serving_manifest
+    if manifest is None:
+        return f"version {found.serving} serves, which Forebay did not push or whose manifest cannot be read; {ours}"
+    if manifest.rollback:
+        return f"version {found.serving} serves since a rollback ({manifest.rollback.reason}); {ours}"
+    by = f" by run {manifest.provenance.run_id}" if manifest.provenance.run_id else ""
+    return f"version {found.serving} serves, pushed{by}; {ours}"
 
 
 STAGE = Stage(

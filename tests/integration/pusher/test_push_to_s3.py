@@ -15,10 +15,14 @@ from typing import Any
 
 import pytest
 
+from components.pusher import receipt
 from core.errors import ConfigError, EnvironmentProblem, RemoteServiceError, RetryableError
 from core.files import sha256_tree
 from core.manifest import MANIFEST_FILE, Provenance
+from core.settings import load
+from core.settings.load import BASE_FILE
 from pipeline.cli.main import run
+from pipeline.stages.push import STAGE, check_target
 from serving.publish import Published, publish
 from serving.rollback import roll_back
 from serving.s3_store import S3Store
@@ -58,7 +62,7 @@ def test_a_version_is_stored_whole_and_nothing_else_stays(
     with store.fetch(result.version) as directory:
         served = sha256_tree(directory)
     del served[MANIFEST_FILE]
-    assert served == sha256_tree(model) == result.sha256s
+    assert served == sha256_tree(model)
     assert store.digests(result.version) == dict(result.manifest.files)
     assert numbers(s3_server, s3_target) == [str(NOON)]
     assert find_targets(s3_target.root, s3_target.s3_endpoint) == [s3_target]
@@ -323,6 +327,41 @@ def test_an_endpoint_that_is_no_url_is_named(make_files: MakeFiles, monkeypatch:
     use_credentials(monkeypatch, READER)
     with pytest.raises(EnvironmentProblem, match="is no URL"):
         push(Target("s3://models/x", "forebay", "taxi", "localhost:9000"), make_files("a"))
+
+
+def taxi_settings(target: Target) -> Any:
+    """Returns the taxi recipe's settings with this target's root and server."""
+    flags = [f"serving.root={target.root}", f"serving.s3_endpoint={target.s3_endpoint}"]
+    return load([str(BASE_FILE.parent / "taxi.yaml")], flags).settings
+
+
+def test_a_cached_push_looks_into_the_bucket(
+    s3_server: S3Server, s3_target: Target, make_files: MakeFiles, tmp_path: Path
+) -> None:
+    """A push stands while it is in the bucket, a rollback is told, and an emptied bucket is a reason to push."""
+    given = taxi_settings(s3_target)
+    push(s3_target, make_files("a"), at=NOON)
+    made = push(s3_target, make_files("b"), at=NOON + 1)
+    receipt.write(tmp_path, receipt.pushed(made))
+    outputs = {"pushed_model": str(tmp_path)}
+    assert STAGE.still_good(given, outputs) == ""
+    assert STAGE.publication(given, outputs)["warnings"] == []
+    roll_back(open_store(s3_target), "bad", keep=10, min_free_bytes=0, now=lambda: NOON + 2)
+    assert STAGE.still_good(given, outputs) == ""
+    assert STAGE.publication(given, outputs)["serving"] == NOON + 2
+    push(s3_target, make_files("c"), at=NOON + 3)
+    assert STAGE.still_good(given, outputs) == f"another run has pushed version {NOON + 3} since"
+    for key in s3_server.keys(below(s3_target)):
+        s3_server.client().delete_object(Bucket=s3_server.bucket, Key=below(s3_target) + key)
+    assert STAGE.still_good(given, outputs) == f"version {NOON + 1} is gone from {s3_target.location}"
+
+
+def test_the_early_check_finds_a_missing_bucket(s3_server: S3Server, s3_target: Target) -> None:
+    """P03 on S3: a bucket that is there passes and stays as it was; one that is not is named with exit 6."""
+    check_target(taxi_settings(s3_target))
+    assert numbers(s3_server, s3_target) == []
+    with pytest.raises(RemoteServiceError, match="no such bucket"):
+        check_target(taxi_settings(Target("s3://no-such-bucket/x", "forebay", "taxi", s3_target.s3_endpoint)))
 
 
 def test_without_boto3_the_install_command_is_named(make_files: MakeFiles, monkeypatch: pytest.MonkeyPatch) -> None:
