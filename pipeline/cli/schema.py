@@ -23,11 +23,12 @@ def command() -> None:
 @output_option
 def infer(config: tuple[str, ...], assignments: tuple[str, ...], from_scratch: bool, output: str) -> None:
     """Propose a schema that the data fits, in a file beside the curated one, which stays as it is."""
+    from core.schema import read
     from pipeline.schema_tools import difference, proposal, quiet, schema_file
 
     settings = load_settings(config, assignments)
     path = Path(settings.schema_.path)
-    curated = schema_file.read(path) if path.exists() else None
+    curated = read(path) if path.exists() else None
     with quiet.libraries():
         proposed = proposal.propose(settings, None if from_scratch else curated)
     target = schema_file.proposed_path(path)
@@ -44,11 +45,12 @@ def infer(config: tuple[str, ...], assignments: tuple[str, ...], from_scratch: b
 @output_option
 def review(config: tuple[str, ...], assignments: tuple[str, ...], output: str) -> None:
     """Show what the proposed schema would change."""
+    from core.schema import read
     from pipeline.schema_tools import difference, schema_file
 
     path = Path(load_settings(config, assignments).schema_.path)
     proposed = schema_file.read_proposed(path)
-    curated = schema_file.read(path) if path.exists() else type(proposed)()
+    curated = read(path) if path.exists() else type(proposed)()
     changes = difference.compare(curated, proposed)
     record = {
         "proposed": str(schema_file.proposed_path(path)),

@@ -1,4 +1,4 @@
-"""Schema files: the curated one, the proposed one beside it, and the backups."""
+"""Schema files: the proposed one beside the curated one, and the backups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import ConfigError, UsageError
+from core import schema
+from core.errors import UsageError
 from core.files import write_atomic
 
 if TYPE_CHECKING:
@@ -18,26 +19,9 @@ def proposed_path(curated: Path) -> Path:
     return curated.with_name(f"{curated.name}.proposed.pbtxt")
 
 
-def read(path: Path) -> schema_pb2.Schema:
-    """Returns the schema of a text-proto file.
-
-    Raises:
-        ConfigError: The file is not there or is not a schema.
-    """
-    from google.protobuf import text_format
-    from tensorflow_metadata.proto.v0 import schema_pb2
-
-    schema = schema_pb2.Schema()
-    try:
-        text_format.Parse(path.read_text(encoding="utf-8"), schema)
-    except FileNotFoundError as error:
-        hint = "`forebay schema infer` proposes one from the data."
-        raise ConfigError("there is no schema file", place=str(path), hint=hint) from error
-    except text_format.ParseError as error:
-        line, _, text = str(error).partition(":")
-        place = f"{path}:{line}" if line.isdigit() else str(path)
-        raise ConfigError(f"not a schema: {text or error}", place=place, hint="Mend the text proto.") from error
-    return schema
+def refused_path(curated: Path) -> Path:
+    """Returns the folder for what is known of data that no schema could be proposed from: `taxi.pbtxt.refused`."""
+    return curated.with_name(f"{curated.name}.refused")
 
 
 def read_proposed(curated: Path) -> schema_pb2.Schema:
@@ -50,21 +34,21 @@ def read_proposed(curated: Path) -> schema_pb2.Schema:
     path = proposed_path(curated)
     if not path.exists():
         raise UsageError("no schema is proposed", place=str(path), hint="Run `forebay schema infer` first.")
-    return read(path)
+    return schema.read(path)
 
 
-def write(path: Path, schema: schema_pb2.Schema, head: str) -> None:
+def write(path: Path, content: schema_pb2.Schema, head: str) -> None:
     """Writes a schema as text, atomically.
 
     Args:
         path: Target.
-        schema: The schema.
+        content: The schema.
         head: First lines, without comment signs.
     """
     from google.protobuf import text_format
 
     comment = "".join(f"# {line}\n" for line in head.splitlines())
-    write_atomic(path, f"{comment}\n{text_format.MessageToString(schema, as_utf8=True)}")
+    write_atomic(path, f"{comment}\n{text_format.MessageToString(content, as_utf8=True)}")
 
 
 def accept(curated: Path) -> Path | None:

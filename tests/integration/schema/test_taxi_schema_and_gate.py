@@ -30,9 +30,9 @@ def table() -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def schema() -> Any:
     """The curated schema of this repository."""
-    from pipeline.schema_tools import schema_file
+    from core.schema import read
 
-    return schema_file.read(PROJECT / "data" / "schemas" / "taxi.pbtxt")
+    return read(PROJECT / "data" / "schemas" / "taxi.pbtxt")
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +196,7 @@ def test_statistics_are_never_their_own_baseline(gate: Callable[..., Ran], clean
 
 def test_infer_review_accept_on_the_real_table(tmp_path: Path) -> None:
     """A schema with a limit that the data breaks is proposed wider, reviewed, and accepted with a backup."""
+    from core.schema import read
     from pipeline.cli.schema import command
     from pipeline.schema_tools import schema_file
 
@@ -220,6 +221,6 @@ def test_infer_review_accept_on_the_real_table(tmp_path: Path) -> None:
     assert json.loads(reviewed.stdout)["changes"] == changes
     accepted = json.loads(runner.invoke(command, ["accept", *options], catch_exceptions=False).stdout)
     assert Path(accepted["backup"]).read_text(encoding="utf-8") == narrow
-    domains = {item.name: item for item in schema_file.read(curated).feature}
+    domains = {item.name: item for item in read(curated).feature}
     assert domains["trip_start_hour"].int_domain.max == 23
     assert not schema_file.proposed_path(curated).exists()

@@ -8,6 +8,7 @@ import pytest
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from core.errors import ConfigError, UsageError
+from core.schema import read
 from pipeline.schema_tools import schema_file
 
 pytestmark = pytest.mark.unit
@@ -78,11 +79,4 @@ def test_written_schemas_are_read_back(tmp_path: Path) -> None:
     schema_file.write(path, schema, "First line.\nSecond line.")
     assert path.read_text(encoding="utf-8").startswith("# First line.\n# Second line.\n")
     assert "Orléans" in path.read_text(encoding="utf-8")
-    assert schema_file.read(path) == schema
-
-
-def test_a_missing_schema_names_the_command_that_makes_one(tmp_path: Path) -> None:
-    """The first error of a newcomer says what to type."""
-    with pytest.raises(ConfigError) as caught:
-        schema_file.read(tmp_path / "absent.pbtxt")
-    assert "forebay schema infer" in caught.value.hint
+    assert read(path) == schema
