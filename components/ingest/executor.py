@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from typing import Any
 
 from tfx import types
@@ -15,6 +14,7 @@ from tfx.types import artifact_utils
 
 from components.ingest import sources, spec
 from components.ingest.ingestion import ingest
+from components.ingest.report import keep_refused
 from components.ingest.splitting import split_names
 from core.errors import DataError
 
@@ -63,25 +63,19 @@ class Executor(base_executor.BaseExecutor):
                 progress=lambda rows: _LOG.info("%d rows written", rows),
             )
         except DataError as error:
-            raise _with_kept_report(error, report_artifact.uri) from error
+            raise keep_refused(error, report_artifact.uri, _kept_dir(report_artifact.uri)) from error
         _describe(examples, source, str(exec_properties["source_digest"]))
         _LOG.info("%s", report.summary)
         for warning in report.warnings:
             _LOG.warning("%s", warning)
 
 
-def _with_kept_report(error: DataError, report_dir: str) -> DataError:
-    """Copies the report of a refused ingestion out of the artifact, which TFX deletes when an execution fails.
+def _kept_dir(report_dir: str) -> str:
+    """Returns where a refused execution's report is kept, outside of the artifact, which TFX deletes then.
 
-    Returns:
-        The error, with its hint pointing to the copy: <node directory>/refused/<execution>/.
+    It is <node directory>/refused/<execution>/.
     """
-    if not os.path.isdir(report_dir):
-        return error
-    node = os.path.dirname(os.path.dirname(report_dir))
-    kept = os.path.join(node, "refused", os.path.basename(report_dir))
-    shutil.copytree(report_dir, kept, dirs_exist_ok=True)
-    return DataError(error.headline, place=error.place, hint=error.hint.replace(report_dir, kept))
+    return os.path.join(os.path.dirname(os.path.dirname(report_dir)), "refused", os.path.basename(report_dir))
 
 
 def _describe(examples: types.Artifact, source: sources.Source, digest: str) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.ingest.rows import Plan
 from components.ingest.sources import Source
+from core.errors import DataError
 from core.settings.data import DataSettings
 
 FILE_NAME = "ingest_report.json"
@@ -146,3 +149,21 @@ class Tally:
         what = f"{twice} of {leakage['rows_checked']} different {leakage['checked']} are in more than one split"
         shared = [f"{what}: remove them from the data if they are copies of one another"] if twice else []
         return [*skipped, *empty, *self._plan.warnings, *odd, *shared]
+
+
+def keep_refused(error: DataError, report_dir: str, kept: str) -> DataError:
+    """Copies the report and the quarantine of a refused ingestion to where they outlive it.
+
+    Args:
+        error: The refusal.
+        report_dir: Folder that the ingestion was given; it may be missing.
+        kept: Folder for the copy; what an earlier refusal left there is replaced.
+
+    Returns:
+        The error, with its hint pointing to the copy.
+    """
+    if not os.path.isdir(report_dir):
+        return error
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(report_dir, kept)
+    return DataError(error.headline, place=error.place, hint=error.hint.replace(report_dir, kept))

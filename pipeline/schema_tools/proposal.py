@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from core.errors import DataError
+from pipeline.schema_tools.schema_file import refused_path
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0 import schema_pb2
@@ -24,13 +27,15 @@ def propose(settings: Settings, curated: schema_pb2.Schema | None) -> schema_pb2
             new columns added; limits that hold stay as a person set them. None infers everything from the data.
 
     Raises:
-        DataError: The data cannot be ingested.
+        DataError: The data cannot be ingested; report and quarantine are kept beside the schema file.
         ConfigError: A setting does not fit the data.
     """
-    import tensorflow_data_validation as tfdv
-
     with tempfile.TemporaryDirectory(prefix="forebay-schema-") as folder:
-        statistics = _statistics(settings, Path(folder))
+        examples = _ingested(settings, Path(folder))
+        # Only now: TensorFlow takes seconds to load, and data that is refused needs none of it.
+        import tensorflow_data_validation as tfdv
+
+        statistics = tfdv.generate_statistics_from_tfrecord(examples)
     if curated is None:
         return tfdv.infer_schema(statistics, infer_feature_shape=False, max_string_domain_size=_MOST_VALUES)
     proposal = type(curated)()
@@ -38,15 +43,18 @@ def propose(settings: Settings, curated: schema_pb2.Schema | None) -> schema_pb2
     return tfdv.update_schema(proposal, statistics, infer_feature_shape=False, max_string_domain_size=_MOST_VALUES)
 
 
-def _statistics(settings: Settings, folder: Path) -> Any:
-    """Returns the statistics of all splits together: a schema holds for each of them."""
-    import tensorflow_data_validation as tfdv
-
+def _ingested(settings: Settings, folder: Path) -> str:
+    """Returns a glob of the examples of all splits together: a schema holds for each of them."""
     from components.ingest import sources
     from components.ingest.ingestion import ingest
+    from components.ingest.report import keep_refused
 
     names = list(settings.data.split.shares)
     splits = {name: str(folder / f"Split-{name}") for name in names}
     source = sources.resolve(settings.data.path, kind=settings.data.kind, run_date=settings.run.date)
-    ingest(settings.data, source, split_uris=splits, report_dir=str(folder / "report"), progress=None)
-    return tfdv.generate_statistics_from_tfrecord(str(folder / "Split-*" / "*"))
+    report = str(folder / "report")
+    try:
+        ingest(settings.data, source, split_uris=splits, report_dir=report, progress=None)
+    except DataError as error:
+        raise keep_refused(error, report, str(refused_path(Path(settings.schema_.path)))) from error
+    return str(folder / "Split-*" / "*")
