@@ -80,7 +80,9 @@ def resolve(path: str, *, kind: str, run_date: datetime.date | None) -> Source:
         skipped += ignored
     if not files:
         raise DataError(f"no {kind} file with content in data.path{_why_nothing(skipped)}", place=path)
-    return Source(tuple(sorted(set(files))), chosen.span, chosen.version, tuple(sorted(set(skipped))), run_date)
+    files, twins = _without_twins(files)
+    skipped += twins
+    return Source(tuple(files), chosen.span, chosen.version, tuple(sorted(set(skipped))), run_date)
 
 
 def content_digest(source: Source) -> str:
@@ -112,14 +114,45 @@ def _expand(path: str, *, named: bool) -> tuple[list[str], list[tuple[str, str]]
     if not os.path.isdir(path):
         # A file that the user names outright is data whatever it is called.
         return _sort_out([path], judge_names=not named)
-    candidates: list[str] = []
-    hidden: list[tuple[str, str]] = []
-    for directory, folders, names in os.walk(path):
-        hidden += [(os.path.join(directory, f), "hidden or marker folder") for f in folders if _is_marker(f)]
-        folders[:] = sorted(folder for folder in folders if not _is_marker(folder))
-        candidates += [os.path.join(directory, name) for name in sorted(names)]
+    candidates, passed_over = _walk(path)
     files, skipped = _sort_out(candidates, judge_names=True)
-    return files, skipped + hidden
+    return files, skipped + passed_over
+
+
+def _walk(root: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Returns every file below a folder, through links as well, and the folders that were not entered."""
+    files: list[str] = []
+    passed_over: list[tuple[str, str]] = []
+    real_root = os.path.realpath(root)
+    entered = {real_root}
+    for directory, folders, names in os.walk(root, followlinks=True):
+        chosen = []
+        for name in sorted(folders):
+            folder = os.path.join(directory, name)
+            real = os.path.realpath(folder)
+            if _is_marker(name):
+                passed_over.append((folder, "hidden or marker folder"))
+            elif real in entered:
+                passed_over.append((folder, f"the same folder as {real}, which is read already"))
+            elif os.path.join(real_root, "").startswith(os.path.join(real, "")):
+                passed_over.append((folder, f"a link to {real}, which holds the folder that is read already"))
+            else:
+                entered.add(real)
+                chosen.append(name)
+        folders[:] = chosen
+        files += [os.path.join(directory, name) for name in sorted(names)]
+    return files, passed_over
+
+
+def _without_twins(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Returns files of which none is another one under a second name; links give way to what they point to."""
+    own: dict[str, str] = {}
+    twins: list[tuple[str, str]] = []
+    for path in sorted(set(paths), key=lambda path: (os.path.realpath(path) != os.path.abspath(path), path)):
+        first = own.setdefault(os.path.realpath(path), path)
+        if first != path:
+            twins.append((path, f"the same file as {first}"))
+    return sorted(own.values()), twins
 
 
 def _sort_out(paths: list[str], *, judge_names: bool) -> tuple[list[str], list[tuple[str, str]]]:

@@ -160,3 +160,47 @@ def test_digest_sees_names(write, tmp_path: Path) -> None:
     write("x", "other/b.csv")
     digests = {sources.content_digest(resolve(tmp_path / name)) for name in ("in", "other")}
     assert len(digests) == 2
+
+
+def test_links_to_folders_are_followed(write, tmp_path: Path) -> None:
+    """A folder that lies elsewhere and is linked is read, and links inside it too."""
+    write("a", "in/a.csv")
+    write("b", "elsewhere/b.csv")
+    write("c", "further/c.csv")
+    (tmp_path / "in" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "deep").symlink_to(tmp_path / "further")
+    assert names(resolve(tmp_path / "in")) == ["a.csv", "linked/b.csv", "linked/deep/c.csv"]
+
+
+@pytest.mark.parametrize("target", [".", "in", "in/sub"], ids=["around-the-root", "the-root", "read-already"])
+def test_links_in_a_circle_end_and_are_listed(write, tmp_path: Path, target: str) -> None:
+    """A link to a folder that is read anyway is listed with the reason, and no row is read twice."""
+    write("a", "in/a.csv")
+    write("b", "in/sub/b.csv")
+    write("x", "outside.csv")
+    (tmp_path / "in" / "sub" / "z").symlink_to(tmp_path / target)
+    source = resolve(tmp_path / "in")
+    assert names(source) == ["a.csv", "sub/b.csv"]
+    assert [(Path(path).name, "read already" in why) for path, why in source.skipped] == [("z", True)]
+
+
+def test_a_linked_file_is_read_once(write, tmp_path: Path) -> None:
+    """`latest.csv`, a link to a file of the same folder, is no second copy of its rows; a link to outside is data."""
+    write("a", "in/2024-05-31.csv")
+    write("b", "outside.csv")
+    (tmp_path / "in" / "0-latest.csv").symlink_to("2024-05-31.csv")
+    (tmp_path / "in" / "other.csv").symlink_to(tmp_path / "outside.csv")
+    for path in (tmp_path / "in", tmp_path / "in" / "*.csv"):
+        source = resolve(path)
+        assert names(source) == ["2024-05-31.csv", "other.csv"]
+        assert [(Path(path).name, "the same file as" in why) for path, why in source.skipped] == [
+            ("0-latest.csv", True)
+        ]
+
+
+def test_a_link_to_nothing_is_refused(write, tmp_path: Path) -> None:
+    """A link whose target is gone is an error, not a file less."""
+    write("a", "in/a.csv")
+    (tmp_path / "in" / "gone").symlink_to(tmp_path / "gone")
+    with pytest.raises(DataError, match="readable link"):
+        resolve(tmp_path / "in")
