@@ -24,7 +24,14 @@ def check_metadata(metadata: str, run_root: str) -> Finding:
     try:
         address = parse(metadata)
     except ValueError as error:
-        return Finding(_AREA, _NAME, Level.BLOCKER, str(error), "reachable", "write run.metadata as mysql://USER@HOST:PORT/DATABASE")
+        return Finding(
+            _AREA,
+            _NAME,
+            Level.BLOCKER,
+            str(error),
+            "reachable",
+            "write run.metadata as mysql://USER@HOST:PORT/DATABASE",
+        )
     if address is not None:
         return _check_mysql(address)
     folder = existing_parent(Path(run_root))

@@ -22,7 +22,7 @@ def run(request: Request, screen: Screen) -> RunRecord:
         LockedError: Another run is using the pipeline root.
         ConfigError: The settings cannot work.
         DataError: There is no input data.
-        EnvironmentProblem: The pipeline root or ML Metadata cannot be used.
+        EnvironmentProblem: The pipeline root cannot be used.
     """
     settings = request.loaded.settings
     assembly.check_settings(settings)

@@ -29,6 +29,7 @@ from pipeline.runners.plan import Decision, Planner
 from pipeline.runners.records import NodeRecord, RunRecord
 from pipeline.runners.request import Request, facts_of
 from pipeline.runners.screen import Screen, noise_to
+from pipeline.stages import push
 from pipeline.stages.stage import RunFacts, Stage
 
 if TYPE_CHECKING:
@@ -188,6 +189,10 @@ class Walk:
             return
         from pipeline.runners.tfx_engine import TfxEngine
 
+        if self._engine is None and self.record.last is None:
+            # A target that cannot take the model is found now, not after the training. A run that reuses everything
+            # does not come here, and needs no network.
+            push.check_target(self._settings)
         with self._screen.working("TFX starting"):
             self._engine = TfxEngine(self._settings, facts, self._lineage.artifacts, self._connection)
             for node_id in self._looked_up:

@@ -44,7 +44,8 @@ class Stage:
         after: Nodes that must have passed although none of their outputs is read.
         summary: Returns the one number that matters from {output key: directory}; reads plain files only.
         refusal: Returns why the run must stop after this node, from its output directories; "" when it may go on.
-        publication: Returns what this node published (`version`, `path`, `reused`, `warnings`); {} for nothing.
+        publication: Returns what this node published: `version`, `path`, `reused`, `warnings`, and `serving` when
+            servers load another version. {} for nothing.
         facts: Names of the RunFacts that decide the node's result; they enter its cache key.
         still_good: Returns why earlier outputs that are all there may yet not be reused; "" when they may.
         resolves: The kind of baseline that this node looks up in ML Metadata; None for a node that computes.
