@@ -82,7 +82,7 @@ def measure_round(work: Path, ours_first: bool) -> dict[str, Any]:
     scored = subprocess.run(
         [sys.executable, "-m", "benchmarks.taxi_scores", *arguments],
         cwd=ROOT,
-        env=_variables() | {"TF_USE_LEGACY_KERAS": "1"},
+        env=_variables() | {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
