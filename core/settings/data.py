@@ -8,6 +8,7 @@ import pydantic
 
 from core.settings.section import Section
 
+SplitName = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 ColumnType = Literal["integer", "float", "text", "boolean"]
 
 
@@ -36,7 +37,7 @@ class SplitSettings(Section):
 
     method: Literal["hash", "group", "time"]
     column: Union[str, None]
-    shares: dict[str, Annotated[float, pydantic.Field(gt=0.0, le=1.0)]]
+    shares: dict[SplitName, Annotated[float, pydantic.Field(gt=0.0, le=1.0)]]
     seed: str
 
     @pydantic.model_validator(mode="after")

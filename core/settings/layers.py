@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,19 @@ import yaml
 from core.errors import ConfigError, UsageError
 
 KeyPath = tuple[str, ...]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 as people write it: 1e-3 is a number, and Yes, No, on and off are texts, as in YAML 1.2."""
+
+
+_BOOL = "tag:yaml.org,2002:bool"
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _BOOL]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_BOOL, re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+[eE][-+]?\d+$"), list("-+0123456789"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +60,7 @@ def read_file(path: str) -> Layer:
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=path) from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -56,7 +70,10 @@ def read_file(path: str) -> Layer:
     if node is None:
         return Layer(path, {}, {})
     places: dict[KeyPath, str] = {}
-    values = _build(node, (), path, places)
+    try:
+        values = _build(node, (), path, places)
+    except RecursionError:
+        raise ConfigError("an alias stands inside what it names", place=path, hint="Write the value out.") from None
     if not isinstance(values, dict):
         raise ConfigError("the top level must be a mapping of keys", place=f"{path}:{node.start_mark.line + 1}")
     return Layer(path, values, places)
@@ -76,9 +93,11 @@ def read_assignments(assignments: Sequence[str]) -> list[Layer]:
         if not separator or not all(parts):
             raise UsageError("expected key.path=value", place=place, hint="For example --set training.epochs=2.")
         try:
-            value = yaml.safe_load(text)
+            value = yaml.load(text, Loader=_Loader)  # noqa: S506  Derived from the safe one.
         except yaml.YAMLError:
             raise UsageError("the value is not valid YAML", place=place, hint="Quote it.") from None
+        except ValueError as error:  # A date such as 2024-02-30.
+            raise ConfigError(f"not a usable value: {error}", place=place) from None
         nested: Any = value
         for part in reversed(parts):
             nested = {part: nested}
@@ -148,7 +167,7 @@ def _build(node: yaml.Node, path: KeyPath, name: str, places: dict[KeyPath, str]
         return result
     if isinstance(node, yaml.SequenceNode):
         return [_build(item, (*path, str(index)), name, places) for index, item in enumerate(node.value)]
-    loader = yaml.SafeLoader("")
+    loader = _Loader("")
     try:
         return loader.construct_object(node, deep=True)
     except (yaml.YAMLError, ValueError) as error:

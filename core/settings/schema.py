@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from typing import Annotated, Literal, Union
 
 import pydantic
@@ -16,6 +17,8 @@ Share = Annotated[float, pydantic.Field(ge=0.0, le=1.0)]
 PositiveInt = Annotated[int, pydantic.Field(gt=0)]
 Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 SeverityName = Literal["block", "warn"]
+# A path in which a leading ~ means the home folder.
+HomePath = Annotated[str, pydantic.AfterValidator(os.path.expanduser)]
 
 
 class RunSettings(Section):
@@ -34,7 +37,7 @@ class RunSettings(Section):
             raise ValueError("the local runner needs a local path; push to remote storage with serving.root")
         if ":" in root:
             raise ValueError("the path holds a ':', which TFX and Beam take for a scheme; choose another")
-        return root
+        return os.path.expanduser(root)
 
     @pydantic.field_validator("metadata")
     @classmethod
@@ -46,7 +49,7 @@ class RunSettings(Section):
 class SchemaSettings(Section):
     """The curated schema."""
 
-    path: str
+    path: HomePath
 
 
 class DriftLimits(Section):
@@ -137,7 +140,7 @@ class EvaluateSettings(Section):
 class ServingSettings(Section):
     """Where pushed versions go and how many stay."""
 
-    root: str
+    root: HomePath
     keep_versions: PositiveInt
     min_free_mib: Annotated[int, pydantic.Field(ge=0)]
     warmup_records: Annotated[int, pydantic.Field(ge=0, le=1000)]

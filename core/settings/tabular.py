@@ -51,6 +51,9 @@ class FeatureSettings(Section):
     def _columns_make_sense(self) -> FeatureSettings:
         if not self.columns():
             raise ValueError("no feature at all: name at least one column")
+        repeated = sorted({name for name in self.numeric if self.numeric.count(name) > 1})
+        if repeated:
+            raise ValueError(f"numeric names {repeated[0]!r} twice")
         twice = sorted(set(self.bucketized) & set(self.categorical))
         if twice:
             raise ValueError(f"{twice[0]!r} is both bucketized and categorical")
@@ -65,17 +68,21 @@ class FeatureSettings(Section):
 class LabelSettings(Section):
     """What the model predicts: a binary label.
 
-    With `above_share_of`, the label is 1 where `column` is above `share` times that other column;
-    without, `column` itself holds 0 and 1.
+    With `above_share_of`, the label is 1 where `column` is above `share` times that other column. With `positive`, it
+    is 1 where `column` holds that text (or that whole number) and 0 where it holds another. With neither, `column`
+    itself holds 0 and 1.
     """
 
     name: str
     column: str
     above_share_of: Union[str, None] = None
     share: Union[Annotated[float, pydantic.Field(gt=0.0)], None] = None
+    positive: Union[Annotated[str, pydantic.Field(min_length=1)], None] = None
 
     @pydantic.model_validator(mode="after")
     def _rule_is_complete(self) -> LabelSettings:
         if (self.above_share_of is None) != (self.share is None):
             raise ValueError("above_share_of and share go together")
+        if self.positive is not None and self.share is not None:
+            raise ValueError("positive and share are two rules: set one")
         return self

@@ -46,8 +46,10 @@ def list_runs(config: tuple[str, ...], assignments: tuple[str, ...], limit: int,
         }
         for run in runs[:limit]
     ]
-    lines = [f"{'run':<20}{'pipeline':<20}{'state':<13}{'started':<27}pushed"]
-    lines += [f"{r['run']:<20}{r['pipeline']:<20}{r['state']:<13}{r['started']:<27}{r['pushed'] or '-'}" for r in rows]
+    keys = ("run", "pipeline", "state", "started", "pushed")
+    cells = [keys, *(tuple(str(row[key] or "-") for key in keys) for row in rows)]
+    widths = [max(len(line[index]) for line in cells) for index in range(len(keys))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in cells]
     emit(output, rows, "\n".join(lines) if rows else "no run yet")
 
 

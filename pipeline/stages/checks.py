@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.errors import ConfigError
+from pipeline.stages.stage import dump
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -21,13 +22,18 @@ def check(settings: Settings) -> None:
             nearest that does), or the serving root is of a kind that cannot be pushed to.
         DataError: There is no input data.
     """
+    from components.data_gate import policy
     from components.ingest import sources
     from core import schema
-    from serving.target import is_s3
+    from serving.target import is_s3, split_s3
 
-    is_s3(settings.serving.root)
+    if is_s3(settings.serving.root):
+        split_s3(settings.serving.root)
     _check_user_code(settings.user_code)
-    _check_columns(settings, [feature.name for feature in schema.read(Path(settings.schema_.path)).feature])
+    curated = schema.read(Path(settings.schema_.path))
+    _check_columns(settings, [feature.name for feature in curated.feature])
+    _check_types(settings, curated)
+    policy.check_names(dump(settings.data_gate), [feature.name for feature in curated.feature])
     sources.resolve(settings.data.path, kind=settings.data.kind, run_date=settings.run.date)
 
 
@@ -55,3 +61,25 @@ def _check_columns(settings: Settings, known: list[str]) -> None:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"Did you mean {near[0]!r}?" if near else f"Its columns: {', '.join(known[:12])}."
             raise ConfigError(f"the schema {settings.schema_.path} has no column {name!r}", place=place, hint=hint)
+
+
+def _check_types(settings: Settings, curated: Any) -> None:
+    """Refuses a use that a column's type does not allow, half an hour before Transform would."""
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    kinds = {feature.name: schema_pb2.FeatureType.Name(feature.type) for feature in curated.feature}
+    features, label = settings.features, settings.label
+    numbers = [("features.numeric", name) for name in features.numeric]
+    numbers += [("features.bucketized", name) for name in features.bucketized]
+    for place, name in numbers:
+        if kinds[name] == "BYTES":
+            hint = "Use it under features.categorical, or declare its type in data.types and in the schema."
+            raise ConfigError(f"{name!r} is text in the schema, and a number is needed", place=place, hint=hint)
+    for name, kind in features.categorical.items():
+        if kind.integers is not None and kinds[name] != "INT":
+            hint = "Give it top_k instead of integers."
+            place = f"features.categorical.{name}"
+            raise ConfigError(f"{name!r} does not hold integers in the schema", place=place, hint=hint)
+    if label.positive is None and kinds[label.column] == "BYTES":
+        hint = 'Say which value counts as 1: label.positive: "Yes".'
+        raise ConfigError(f"{label.column!r} is text in the schema", place="label.column", hint=hint)

@@ -125,6 +125,10 @@ def _label(inputs: Mapping[str, Any], label: LabelSettings) -> tf.Tensor:
 
     Without a usable reference (`above_share_of`) nothing can be above a share of it: such rows are 0.
     """
+    if label.positive is not None:
+        text = raw.text(inputs, label.column)
+        said = tf.cast(tf.equal(text, label.positive), tf.int64)
+        return tf.where(tf.equal(text, ""), tf.constant(UNLABELLED, tf.int64), said)
     value = raw.number(inputs, label.column, tf.float32)
     if label.above_share_of is None:
         positive, usable = tf.equal(value, 1.0), tf.logical_or(tf.equal(value, 0.0), tf.equal(value, 1.0))

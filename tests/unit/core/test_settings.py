@@ -132,8 +132,27 @@ def test_kept_values_load_to_equal_settings() -> None:
         ("run.metadata=mysql://user:secret@host/db", "a password does not belong into settings"),
         ("run.root=gs://bucket/x", "serving.root"),
         ("run.root=a:b", "':'"),
+        ("run.date=2024-02-30", "out of range"),
+        ("features.numeric=[fare, fare]", "'fare' twice"),
+        ("data.split.shares={train: .5, eval: .3, ../x: .2}", "../x"),
+        ("label={name: l, column: tips, positive: Yes, above_share_of: fare, share: 0.2}", "two rules"),
     ],
-    ids=["nan", "minus-infinity", "infinity", "kind", "no-user", "no-database", "port", "password", "remote", "colon"],
+    ids=[
+        "nan",
+        "minus-infinity",
+        "infinity",
+        "kind",
+        "no-user",
+        "no-database",
+        "port",
+        "password",
+        "remote",
+        "colon",
+        "day",
+        "twice",
+        "split",
+        "rules",
+    ],
 )
 def test_values_that_could_never_work_are_refused_at_once(flag: str, says: str) -> None:
     """A bound that every model passes, a store that is none, a root that TFX takes for a scheme: exit 3 at once."""
@@ -141,3 +160,25 @@ def test_values_that_could_never_work_are_refused_at_once(flag: str, says: str) 
         load([TAXI], [flag])
     assert says in str(caught.value)
     assert "secret" not in caught.value.headline
+
+
+def test_yaml_is_read_as_people_write_it() -> None:
+    """1e-3 is a number, Yes is a text and true is a boolean, in files and in flags alike."""
+    flags = ["training.learning_rate=1e-3", "label={name: l, column: tips, positive: Yes}", "run.cache=false"]
+    settings = load([TAXI], flags).settings
+    assert settings.training.learning_rate == 0.001
+    assert settings.label.positive == "Yes"
+    assert settings.run.cache is False
+
+
+def test_an_alias_inside_itself_is_named(tmp_path: Path) -> None:
+    """A YAML file that contains itself is a mistake of the file, not a crash."""
+    with pytest.raises(ConfigError, match="alias"):
+        load([TAXI, overlay(tmp_path, "data: &x\n  csv: *x\n")])
+
+
+def test_a_leading_tilde_is_the_home_folder() -> None:
+    """Paths that we make follow ~, so that no folder of that name appears."""
+    settings = load([TAXI], ["run.root=~/r", "serving.root=~/s"]).settings
+    assert settings.run.root == str(Path.home() / "r")
+    assert settings.serving.root == str(Path.home() / "s")

@@ -1,61 +1,56 @@
-"""Checks before a run: the columns that settings name are those of the schema, however it is written."""
+"""What the curated schema can tell before anything runs."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from core.errors import ConfigError
 from core.settings import load
+from core.settings.load import BASE_FILE
 from pipeline.stages import checks
 
 pytestmark = pytest.mark.unit
 
-PROJECT = Path(__file__).parents[4]
+PROJECT = BASE_FILE.parents[1]
+SCHEMA = f"schema.path={PROJECT / 'data' / 'schemas' / 'taxi.pbtxt'}"
 
 
-@pytest.fixture
-def settings_for(tmp_path: Path) -> Any:
-    """Returns a function: schema text -> settings that use the columns fare and tips."""
+def check(*flags: str) -> None:
+    """Checks the taxi recipe with these flags."""
+    checks.check(load([str(BASE_FILE.parent / "taxi.yaml")], [SCHEMA, *flags]).settings)
 
-    def make(text: str) -> Any:
-        (tmp_path / "s.pbtxt").write_text(text, encoding="utf-8")
-        (tmp_path / "table.csv").write_text("fare,tips\n1,2\n", encoding="utf-8")
-        chosen = {"schema.path": tmp_path / "s.pbtxt", "data.path": tmp_path / "table.csv", "label.column": "tips"}
-        assignments = [
-            *(f"{key}={value}" for key, value in chosen.items()),
-            "features.numeric=[fare]",
-            "evaluate.thresholds.auc.min=0.5",
-        ]
-        return load([], assignments).settings
 
-    return make
+def test_the_taxi_recipe_passes() -> None:
+    """The shipped recipe fits its schema."""
+    check()
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("flag", "says"),
     [
-        'feature { name: "fare" type: FLOAT } feature { name: "tips" type: FLOAT }',
-        "feature: <type: FLOAT name: 'fare'>; feature <name: 'ti' 'ps'>  # as protobuf lets one write",
+        ("features.numeric=[trip_mile]", "Did you mean 'trip_miles'"),
+        ("features.numeric=[company]", "a number is needed"),
+        ("features.bucketized={trip_mles: 4}", "trip_miles"),
+        ("features.categorical={fare: {integers: 3}}", "does not hold integers"),
+        ("data_gate.severity={schema_new_colum: warn}", "schema_new_column"),
+        ("data_gate.drift.per_feature={fair: 0.1}", "fare"),
+        ("serving.root=s3://", "names no bucket"),
+        ("user_code=no.such.package", "no module no.such.package.preprocessing"),
     ],
-    ids=["one-line", "other-marks"],
+    ids=["column", "numeric", "bucketized", "integers", "severity", "per-feature", "bucket", "code"],
 )
-def test_columns_are_found_in_any_layout(settings_for: Any, text: str) -> None:
-    """A valid schema is accepted whatever its line breaks, quotes and brackets."""
-    checks.check(settings_for(text))
+def test_what_the_schema_rules_out_is_refused_before_the_run(flag: str, says: str) -> None:
+    """Types, names and places that would fail in the tenth minute fail at once, with the fix."""
+    with pytest.raises(ConfigError) as caught:
+        check(flag, "features.crossed=[]") if flag.startswith("features") else check(flag)
+    assert says in str(caught.value)
 
 
-def test_names_of_domains_are_no_columns(settings_for: Any) -> None:
-    """A string_domain called tips does not stand for a column."""
-    text = 'feature {\n  name: "fare"\n}\nstring_domain {\n  name: "tips"\n  value: "x"\n}\n'
-    with pytest.raises(ConfigError, match="no column 'tips'"):
-        checks.check(settings_for(text))
-
-
-def test_a_schema_that_is_none_is_refused_with_its_line(settings_for: Any, tmp_path: Path) -> None:
-    """What would fail minutes later fails before the run."""
-    with pytest.raises(ConfigError, match="not a schema") as caught:
-        checks.check(settings_for('feature {\n  name: "fare"\n  tpye: FLOAT\n}\n'))
-    assert caught.value.place == f"{tmp_path / 's.pbtxt'}:3"
+def test_a_text_label_needs_its_positive_value() -> None:
+    """A Yes/No label is refused with the key that mends it, and passes with it."""
+    label = "label={name: churned, column: payment_type%s}"
+    columns = ("features.categorical={company: {top_k: 9}}", "evaluate.slices=[]", "features.crossed=[]")
+    bound = "evaluate.thresholds={auc: {min: 0.6}}"
+    with pytest.raises(ConfigError, match=r"label\.positive"):
+        check(label % "", *columns, bound)
+    check(label % ", positive: Cash", *columns, bound)
