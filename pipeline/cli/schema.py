@@ -31,6 +31,8 @@ def infer(config: tuple[str, ...], assignments: tuple[str, ...], from_scratch: b
     curated = read(path) if path.exists() else None
     with quiet.libraries():
         proposed = proposal.propose(settings, None if from_scratch else curated)
+    if curated is not None and not from_scratch:
+        difference.refuse_another_table(curated, proposed, path)
     target = schema_file.proposed_path(path)
     schema_file.write(
         target, proposed, f"Proposed for {path.name}. See `forebay schema review`, then `forebay schema accept`."

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0 import schema_pb2
@@ -154,3 +157,30 @@ def _listed(values: list[str]) -> str:
 
 def _one_line(message: object) -> str:
     return " ".join(str(message).split())
+
+
+def refuse_another_table(curated: schema_pb2.Schema, proposed: schema_pb2.Schema, path: Path) -> None:
+    """Refuses a proposal that would deprecate most of the curated columns: the data is of another table.
+
+    Args:
+        curated: The schema as it is kept.
+        proposed: What the data made of it.
+        path: The curated file, for the message.
+
+    Raises:
+        ConfigError: More than half of the curated columns would go.
+    """
+    known = {feature.name for feature in curated.feature if not _is_deprecated(feature)}
+    lost = known & {feature.name for feature in proposed.feature if _is_deprecated(feature)}
+    if 2 * len(lost) > len(known):
+        raise ConfigError(
+            f"{len(lost)} of its {len(known)} columns are not in this data: it describes another table",
+            place=f"schema.path {path}",
+            hint="Name a schema file of this table's own, or replace it with --from-scratch.",
+        )
+
+
+def _is_deprecated(feature: schema_pb2.Feature) -> bool:
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    return bool(feature.lifecycle_stage == schema_pb2.DEPRECATED)

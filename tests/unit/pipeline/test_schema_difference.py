@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
+from core.errors import ConfigError
 from pipeline.schema_tools import difference
 
 pytestmark = pytest.mark.unit
@@ -83,3 +86,16 @@ def test_the_text_ends_with_a_count() -> None:
         _schema('feature { name: "a" } feature { name: "b" }'), _schema('feature { name: "c" }')
     )
     assert difference.render(changes).splitlines()[-1] == "1 added, 2 removed"
+
+
+def test_a_schema_of_another_table_is_not_overwritten() -> None:
+    """When most curated columns are not in the data, nothing is proposed over them; one lost column is a change."""
+    curated = _schema('feature { name: "a" } feature { name: "b" } feature { name: "c" }')
+    gone = " lifecycle_stage: DEPRECATED }"
+    other = _schema(
+        f'feature {{ name: "a"{gone} feature {{ name: "b"{gone} feature {{ name: "c" }} feature {{ name: "d" }}'
+    )
+    with pytest.raises(ConfigError, match="2 of its 3 columns are not in this data"):
+        difference.refuse_another_table(curated, other, Path("taxi.pbtxt"))
+    changed = _schema(f'feature {{ name: "a"{gone} feature {{ name: "b" }} feature {{ name: "c" }}')
+    difference.refuse_another_table(curated, changed, Path("taxi.pbtxt"))
