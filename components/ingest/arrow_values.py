@@ -133,15 +133,24 @@ def without_non_finite(values: Any) -> tuple[Any, list[int]]:
 
 
 def _convert_lists(values: Any, wanted: ColumnType) -> tuple[Any, dict[int, str]]:
+    """Returns lists of any layout as list_ of converted values; a null inside a list is left out."""
+    import numpy as np
     import pyarrow
-    from pyarrow import compute
+    from pyarrow import compute, types
 
-    large = values.cast(pyarrow.list_(values.type.value_type))
-    inner, problems = convert(large.flatten(), wanted)
-    lengths = compute.fill_null(large.value_lengths(), 0).to_numpy()
-    parents = compute.list_parent_indices(large).to_pylist() if problems else []
-    lists = pyarrow.ListArray.from_arrays(_offsets(large, lengths), inner)
-    return lists, {parents[index]: problem for index, problem in problems.items()}
+    # Flattening leaves out what lies behind a missing list, so its length counts as zero.
+    if types.is_fixed_size_list(values.type):
+        lengths = values.is_valid().to_numpy(zero_copy_only=False) * values.type.list_size
+    else:
+        lengths = compute.fill_null(values.value_lengths(), 0).to_numpy()
+    parents = np.repeat(np.arange(len(values)), lengths)
+    inner, problems = convert(values.flatten(), wanted)
+    bad = {int(parents[index]): problem for index, problem in problems.items()}
+    if inner.null_count:
+        present = inner.is_valid().to_numpy(zero_copy_only=False)
+        lengths = np.bincount(parents[present], minlength=len(values))
+        inner = inner.drop_null()
+    return pyarrow.ListArray.from_arrays(_offsets(values, lengths), inner), bad
 
 
 def _offsets(values: Any, lengths: Any) -> Any:
@@ -182,7 +191,8 @@ def _from_half(values: Any) -> Any:
 def _is_nested(type_: Any) -> bool:
     from pyarrow import types
 
-    return bool(types.is_nested(type_))
+    # This pyarrow does not count fixed-size lists among nested types.
+    return bool(types.is_nested(type_) or types.is_fixed_size_list(type_))
 
 
 def _rows(mask: Any) -> list[int]:

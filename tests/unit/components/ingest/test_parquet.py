@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from components.ingest import arrow_values
 from core.errors import DataError
 
 pytestmark = pytest.mark.unit
@@ -123,6 +124,31 @@ def test_lists_of_numbers(table, run) -> None:
     assert one(result, "n")[:2] == [1, 0]
     x = next(column for column in result.report.columns if column["name"] == "x")
     assert (x["missing"], x["non_finite"]) == (20, 10)
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "wanted"),
+    [
+        (pa.list_(pa.int64()), [[1, None, 3], [None], None, [4, 5]], [[1, 3], [], None, [4, 5]]),
+        (pa.list_(pa.float64()), [[None, 1.5, 2.5], [], None, [0.5, 1.0]], [[1.5, 2.5], [], None, [0.5, 1.0]]),
+        (pa.list_(pa.string()), [["a", None, "b"], [None], None, ["c", "d"]], [[b"a", b"b"], [], None, [b"c", b"d"]]),
+        (pa.large_list(pa.int32()), [[1, None, 2], [], None, [3, 4]], [[1, 2], [], None, [3, 4]]),
+        (pa.list_(pa.int64(), 3), [[1, 2, 3], [None, 4, 5]], [[1, 2, 3], [4, 5]]),
+    ],
+    ids=["whole", "float", "text", "large", "fixed-size"],
+)
+def test_nulls_inside_lists_are_left_out(table, run, type_: pa.DataType, values: list, wanted: list) -> None:
+    """Lists of every layout keep their values in order; a null inside one is left out, a null list is missing."""
+    result = run(table({"x": pa.array(values * 10, type_)}), kind="parquet")
+    assert one(result, "x") == wanted * 10
+
+
+def test_missing_fixed_size_lists_stay_missing() -> None:
+    """A null among fixed-size lists is a missing list, also in a slice, and its slots shift no other row."""
+    lists = pa.array([[0, 0], [1, 2], None, [None, 3]], pa.list_(pa.int64(), 2)).slice(1)
+    values, bad = arrow_values.convert(lists, "integer")
+    assert (values.to_pylist(), bad) == ([[1, 2], None, [3]], {})
+    assert values.type == pa.list_(pa.int64())
 
 
 def test_empty_columns_are_named(table, run) -> None:
