@@ -43,17 +43,18 @@ class _Match:
     span: int | None
     version: int | None
     span_text: str
+    version_text: str
 
 
 def choose(pattern: str, *, run_date: datetime.date | None) -> Choice:
     """Returns the paths of the span and version that this run reads.
 
     Without a run date the newest {SPAN} is taken; with one, only the span of that day. The newest {VERSION}
-    of the span is taken.
+    of the span is taken. A newest one whose folder has nothing that fits is refused: an older one never stands in.
 
     Raises:
         ConfigError: An unknown token, {SPAN} beside date tokens, or date tokens without a run date.
-        DataError: Nothing matches, or nothing matches that day.
+        DataError: Nothing matches, nothing matches that day or in the newest folder, or a number is written twice.
     """
     tokens = _tokens(pattern)
     if not tokens:
@@ -70,9 +71,11 @@ def choose(pattern: str, *, run_date: datetime.date | None) -> Choice:
         raise DataError("no file or folder matches data.path", place=pattern)
     if dated or "SPAN" in tokens:
         matches = _of_span(matches, pattern, run_date, by_date=bool(dated))
+    if "SPAN" in tokens and run_date is None:
+        unfilled = [folder for folder in _folders(pattern, "SPAN") if (folder.span or 0) > (matches[0].span or 0)]
+        _refuse_unfilled("span", unfilled, pattern)
     if "VERSION" in tokens:
-        newest = max(match.version or 0 for match in matches)
-        matches = [match for match in matches if match.version == newest]
+        matches = _of_newest_version(matches, pattern)
     first = matches[0]
     return Choice(tuple(sorted(match.path for match in matches)), first.span, first.version, is_glob=True)
 
@@ -123,10 +126,11 @@ def _matches(pattern: str) -> list[_Match]:
                 day = datetime.date(int(values["YYYY"]), int(values["MM"]), int(values["DD"]))
             except ValueError:
                 continue
-            found.append(_Match(path, span_of_date(day), version, day.isoformat()))
+            found.append(_Match(path, span_of_date(day), version, day.isoformat(), values.get("VERSION") or ""))
         else:
             span = values.get("SPAN")
-            found.append(_Match(path, int(span) if span else None, version, span or ""))
+            number = int(span) if span else None
+            found.append(_Match(path, number, version, span or "", values.get("VERSION") or ""))
     return found
 
 
@@ -158,7 +162,11 @@ def _of_span(matches: list[_Match], pattern: str, run_date: datetime.date | None
     newest = max(matches, key=lambda match: match.span or 0)
     if run_date is None:
         wanted = newest.span
-    elif not by_date and all(_looks_like_day(match.span_text) for match in matches):
+    elif not by_date and (
+        any(match.span_text == run_date.strftime("%Y%m%d") for match in matches)
+        or all(_looks_like_day(match.span_text) for match in matches)
+    ):
+        # A stray number beside folders named by day does not turn them into days since 1970.
         wanted = int(run_date.strftime("%Y%m%d"))
     else:
         wanted = span_of_date(run_date)
@@ -170,10 +178,43 @@ def _of_span(matches: list[_Match], pattern: str, run_date: datetime.date | None
             place=pattern,
             hint="wait for the data, or name another day with --set run.date=YYYY-MM-DD",
         )
-    if len({match.span_text for match in chosen}) > 1:
-        written = sorted({match.span_text for match in chosen})
-        raise DataError(f"span {wanted} is there more than once: written {written[0]} and {written[1]}", place=pattern)
+    _refuse_twice(f"span {wanted}", {match.span_text for match in chosen}, pattern)
     return chosen
+
+
+def _of_newest_version(matches: list[_Match], pattern: str) -> list[_Match]:
+    newest = max(match.version or 0 for match in matches)
+    chosen = [match for match in matches if match.version == newest]
+    _refuse_twice(f"version {newest}", {match.version_text for match in chosen}, pattern)
+    folders = [folder for folder in _folders(pattern, "VERSION") if folder.span == chosen[0].span]
+    _refuse_unfilled("version", [folder for folder in folders if (folder.version or 0) > newest], pattern)
+    return chosen
+
+
+def _refuse_twice(what: str, texts: set[str], pattern: str) -> None:
+    if len(texts) > 1:
+        first, second, *_ = sorted(texts)
+        raise DataError(
+            f"{what} is there more than once: written {first} and {second}", place=pattern, hint="keep one of them"
+        )
+
+
+def _folders(pattern: str, token: str) -> list[_Match]:
+    """Returns the folders that fit a pattern down to the part that holds a token; none when that is the last part."""
+    head, _, tail = pattern.partition(f"{{{token}}}")
+    rest, _, below = tail.partition("/")
+    return [match for match in _matches(f"{head}{{{token}}}{rest}") if os.path.isdir(match.path)] if below else []
+
+
+def _refuse_unfilled(what: str, folders: list[_Match], pattern: str) -> None:
+    """Refuses folders that are newer than the one with data."""
+    if folders:
+        newest = max(folders, key=lambda folder: (folder.span or 0, folder.version or 0))
+        raise DataError(
+            f"the newest {what} has no file that fits {os.path.basename(pattern)}",
+            place=newest.path,
+            hint="wait for its files, or remove the folder to read the one before",
+        )
 
 
 def _looks_like_day(text: str) -> bool:

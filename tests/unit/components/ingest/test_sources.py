@@ -138,6 +138,43 @@ def test_ambiguous_spans_are_refused(write, tmp_path: Path) -> None:
         resolve(tmp_path / "day-{SPAN}")
 
 
+def test_a_version_written_twice_is_refused(write, tmp_path: Path) -> None:
+    """v1 and v01 of one span would give every row twice; an older version written twice is nobody's concern."""
+    write("data", "2/v1/a.csv")
+    write("data", "2/v01/a.csv")
+    with pytest.raises(DataError, match="version 1 is there more than once: written 01 and 1"):
+        resolve(tmp_path / "{SPAN}" / "v{VERSION}")
+    write("data", "2/v2/a.csv")
+    assert resolve(tmp_path / "{SPAN}" / "v{VERSION}").version == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "full", "empty"),
+    [
+        ("day-{SPAN}/*.csv", "day-1", "day-2"),
+        ("day-{SPAN}/v{VERSION}/*.csv", "day-1/v1", "day-2"),
+        ("day-{SPAN}/v{VERSION}/*.csv", "day-1/v1", "day-1/v2"),
+    ],
+    ids=["span", "span-with-versions", "version"],
+)
+def test_an_older_folder_never_stands_in(write, tmp_path: Path, pattern: str, full: str, empty: str) -> None:
+    """A newest span or version whose folder has nothing that fits is refused by name; a run date still chooses."""
+    write("data", f"{full}/a.csv")
+    (tmp_path / empty).mkdir(parents=True)
+    with pytest.raises(DataError, match=r"has no file that fits \*\.csv") as caught:
+        resolve(tmp_path / pattern)
+    assert caught.value.place == str(tmp_path / empty)
+    (tmp_path / empty).rmdir()
+    assert names(resolve(tmp_path / pattern)) == ["a.csv"]
+
+
+def test_a_stray_number_does_not_hide_the_day(write, tmp_path: Path) -> None:
+    """One `day-7` beside folders named YYYYMMDD leaves the run date its folder."""
+    for span in ("7", "20240502", "20240503"):
+        write("data", f"day-{span}/a.csv")
+    assert resolve(tmp_path / "day-{SPAN}", DAY).span == 20240503
+
+
 def test_digest_looks_at_content_only(write, tmp_path: Path) -> None:
     """Touching and moving keep the digest; one byte of the same size and time changes it."""
     path = write("id\n1\n", "in/a.csv")
