@@ -18,6 +18,7 @@ from core.settings.data import CsvSettings
 # Large enough that the cost per block vanishes, small enough that a few blocks in flight stay far below 1 GiB.
 BLOCK_BYTES = 4 << 20
 _NUL_REASON = "it holds a NUL character"
+_NUL_HINT = "write the file again, or set data.csv.encoding if it is UTF-16 or UTF-32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,9 +106,13 @@ class CsvBlocks:
             raise DataError(f"the header cannot be read: {cut.malformed[0][3]}", place=f"{path}:{line}")
         place_line = line + int(cut.lines[0])
         sample = [text[s:e].decode("utf-8") for s, e in zip(cut.starts[:21], cut.ends[:21], strict=True)]
+        if "\0" in sample[0]:
+            raise DataError(f"the header cannot be read: {_NUL_REASON}", place=f"{path}:{place_line}", hint=_NUL_HINT)
+        # A row with a NUL is set aside later; the sample's parser would refuse the whole file for it.
+        readable = [row for row in sample if len(row) < 100_000 and "\0" not in row]
         try:
             cells = dialect.split_cells(sample[0], self._settings)
-            other = dialect.other_delimiter([row for row in sample if len(row) < 100_000], self._settings)
+            other = dialect.other_delimiter(readable, self._settings)
         except csv.Error as error:
             raise DataError(f"the first rows cannot be read: {error}", place=f"{path}:{place_line}") from error
         if other:

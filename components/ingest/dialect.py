@@ -13,6 +13,7 @@ from core.settings.data import CsvSettings
 _CANDIDATES = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 _SAMPLE_ROWS = 20
+_MOST_ROWS = 0.8
 
 
 def check_marks(settings: CsvSettings) -> None:
@@ -66,7 +67,8 @@ def other_delimiter(rows: Sequence[str], settings: CsvSettings) -> str | None:
     """Returns the delimiter that a file's first rows are evidently written with, if it is not the configured one.
 
     The evidence: under the configured delimiter the header is a single cell or the rows do not agree with it,
-    and under the other one every row has the same number of cells, two or more.
+    and under the other one every row has the same number of cells, two or more. When the header is a single cell,
+    four rows of five are enough: a ragged row must not turn a table into one column of text.
 
     Args:
         rows: Text of the header and of the rows after it.
@@ -78,13 +80,14 @@ def other_delimiter(rows: Sequence[str], settings: CsvSettings) -> str | None:
     counts = _widths(sample, settings.delimiter, settings.quote)
     if counts[0] > 1 and all(count == counts[0] for count in counts):
         return None
+    needed = 1.0 if counts[0] > 1 else _MOST_ROWS
+    agreeing: dict[str, float] = {}
     for candidate in _CANDIDATES:
-        if candidate == settings.delimiter:
-            continue
         widths = _widths(sample, candidate, settings.quote)
-        if widths[0] > 1 and all(width == widths[0] for width in widths):
-            return candidate
-    return None
+        share = widths.count(widths[0]) / len(widths)
+        if candidate != settings.delimiter and widths[0] > 1 and share >= needed:
+            agreeing[candidate] = share
+    return max(agreeing, key=lambda mark: agreeing[mark], default=None)
 
 
 def refuse_delimiter(found: str, settings: CsvSettings, path: str) -> DataError:

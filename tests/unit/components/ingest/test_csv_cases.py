@@ -123,6 +123,18 @@ def test_other_delimiters_are_noticed(write, run, mark: str) -> None:
         run(write(text))
 
 
+@pytest.mark.parametrize("mark", [";", "\t"], ids=["semicolon", "tab"])
+def test_a_ragged_row_does_not_hide_another_delimiter(write, run, mark: str) -> None:
+    """One row too short among the first ones leaves the mark evident; text with a few such marks stays one column."""
+    rows = [mark.join(["id", "name", "price"]), *[mark.join([str(n), "x", "9"]) for n in range(30)]]
+    rows[7] = mark.join(["6", "x"])
+    with pytest.raises(DataError, match="looks like") as caught:
+        run(write("\n".join(rows)))
+    assert repr(mark) in caught.value.headline
+    notes = ["note; remark", *[f"a{n}; b" if n % 2 else f"a{n}" for n in range(30)]]
+    assert run(write("\n".join(notes))).report.rows_read == 30
+
+
 def test_decimal_commas_never_become_text_unseen(write, run) -> None:
     """With the delimiter set but not the decimal mark, 9,50 is refused and names the setting."""
     with pytest.raises(DataError, match=r"data\.csv\.decimal"):
@@ -330,6 +342,18 @@ def test_nul_rows_are_set_aside(write, run) -> None:
     result = run(write(table("id,text", rows)))
     assert [reject["line"] for reject in result.quarantine] == [22]
     assert "NUL" in result.quarantine[0]["reason"]
+
+
+def test_a_nul_among_the_first_rows_is_one_reject(write, run) -> None:
+    """A NUL near the header sets its row aside alone; one in the header is an error with the header's line."""
+    rows = repeated("x")
+    rows[2] = "2,a\0b"
+    result = run(write(table("id,name", rows)), max_bad_share=0.1)
+    assert [(reject["line"], "NUL" in reject["reason"]) for reject in result.quarantine] == [(4, True)]
+    path = write("\n\n" + table("id,na\0me", repeated("x")))
+    with pytest.raises(DataError, match="the header cannot be read: it holds a NUL") as caught:
+        run(path)
+    assert caught.value.place == f"{path}:3"
 
 
 def test_columns_are_matched_by_name_between_files(write, run, tmp_path: Path) -> None:
