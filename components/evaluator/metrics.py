@@ -51,7 +51,8 @@ def can_refuse(metric: str, low: float | None, high: float | None) -> bool:
     """Returns whether absolute bounds can refuse a bad model: a bound on the side on which the metric gets worse.
 
     Args:
-        metric: A known metric. Those that are better higher lie in 0 to 1, so a lower bound of 0 refuses nothing.
+        metric: A known metric. Those that are better higher lie in 0 to 1, so a lower bound of 0 refuses nothing; one
+            that is best at 1 gets worse on both sides.
         low: Lower bound; None without one.
         high: Upper bound; None without one.
     """
@@ -60,4 +61,4 @@ def can_refuse(metric: str, low: float | None, high: float | None) -> bool:
         return low is not None and low > 0
     if better == LOWER:
         return high is not None
-    return low is not None or high is not None
+    return low is not None and high is not None
