@@ -21,8 +21,9 @@ TAXI = str(BASE_FILE.parent / "taxi.yaml")
         "{auc: {min: 0}}",
         "{binary_crossentropy: {min: 0.1}}",
         "{auc: {max: 1.0}, recall: {max: 1}}",
+        "{calibration: {max: 100}}",
     ],
-    ids=["upper-only", "zero", "lower-loss", "two"],
+    ids=["upper-only", "zero", "lower-loss", "two", "one-sided"],
 )
 def test_bounds_on_the_good_side_alone_are_refused(thresholds: str) -> None:
     """R07: an upper bound on the AUC, a lower one on the loss or a bound of 0 lets a constant model through."""
@@ -33,7 +34,7 @@ def test_bounds_on_the_good_side_alone_are_refused(thresholds: str) -> None:
 
 @pytest.mark.parametrize(
     "thresholds",
-    ["{auc: {min: 0.7}}", "{binary_crossentropy: {max: 0.5}}", "{calibration: {min: 0.9}}"],
+    ["{auc: {min: 0.7}}", "{binary_crossentropy: {max: 0.5}}", "{calibration: {min: 0.9, max: 1.1}}"],
     ids=["auc", "loss", "calibration"],
 )
 def test_one_bound_on_the_bad_side_is_enough(thresholds: str) -> None:
