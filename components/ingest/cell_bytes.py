@@ -46,6 +46,18 @@ def has_leading_zero(cells: Any) -> bool:
     return bool((zero & (ends - starts >= 2)).any())
 
 
+def fractions(cells: Any) -> int:
+    """Returns how many plain numbers have a fraction or an exponent."""
+    import numpy as np
+
+    offsets, text = _text(cells)
+    used = text[offsets[0] : offsets[-1]]
+    marks = np.flatnonzero((used == ord(".")) | (used == ord("e")) | (used == ord("E"))) + offsets[0]
+    # A number such as 1.5e3 has two marks: count the cells that the marks are in.
+    owners = np.searchsorted(offsets, marks, side="right")
+    return int(np.count_nonzero(np.diff(owners, prepend=-1)))
+
+
 def widest_integer(cells: Any, least: int) -> int:
     """Returns the most bytes of a whole number among plain numbers; 0 when none has `least` bytes."""
     from pyarrow import compute

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from components.ingest.column_profile import ColumnProfile
 from components.ingest.columns import check_named
 from components.ingest.convert import Converter
 from components.ingest.csv_blocks import Block, CsvBlocks
-from components.ingest.kinds import ColumnProfile
 from components.ingest.rows import Column, Plan, Reject, Rows
 from core.errors import DataError
 from core.settings.data import DataSettings

@@ -16,8 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from components.ingest import kinds
+from components.ingest.column_profile import ColumnProfile
 from components.ingest.convert import Converter
-from components.ingest.kinds import ColumnProfile, Kind
+from components.ingest.kinds import Kind
 from core.errors import DataError
 from core.settings.data import CsvSettings
 
@@ -159,3 +160,15 @@ def test_the_first_odd_cell_is_the_first_by_its_line() -> None:
     with pytest.raises(DataError, match="is text: ") as caught:
         profile.decide()
     assert caught.value.place == "f.csv:22"
+
+
+@pytest.mark.parametrize(("fractions", "noted"), [(["12E45"], True), (["1.5e3"] * 3, True), (["1.5e3"] * 9, False)])
+def test_rare_fractions_are_counted_through_blocks_of_one_cast(fractions: list[str], noted: bool) -> None:
+    """Whole numbers of a later block, which one cast takes as floats, do not pass for fractions."""
+    profile = ColumnProfile("x", csv_settings("."))
+    for block in (["7", "1e1"], [*fractions, *map(str, range(500))], [str(number) for number in range(100)]):
+        profile.observe(pa.array(block, pa.string()), np.arange(len(block)) + 2, "a.csv")
+    column = profile.decide()
+    assert column is not None
+    assert ("a.csv:3 holds '1e1'" in column.note) == noted
+    assert column.note == "" or f"{len(fractions) + 1} of {602 + len(fractions)} numbers" in column.note
