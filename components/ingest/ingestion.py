@@ -159,6 +159,12 @@ def _check_outcome(data: DataSettings, report: IngestReport, quarantine: Quarant
             place=f"{first.file}:{first.line}",
             hint=f"all of them with their reasons: {quarantine.path}",
         )
+    if first is not None and report.rows_set_aside == report.rows_read:
+        raise DataError(
+            f"every row was set aside, {report.rows_read} of {report.rows_read}; the first: {first.reason}",
+            place=f"{first.file}:{first.line}",
+            hint=f"all of them with their reasons: {quarantine.path}",
+        )
     leakage = report.split["leakage"]
     shared = leakage["groups_shared"]
     if shared:

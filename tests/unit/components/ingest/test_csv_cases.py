@@ -141,6 +141,31 @@ def test_decimal_commas_never_become_text_unseen(write, run) -> None:
         run(write(table("id;price", [f"{n};9,50" for n in range(30)])), csv__delimiter=";")
 
 
+@pytest.mark.parametrize("last", ["", "7.5"], ids=["one-block", "later-fraction"])
+def test_a_rare_fraction_names_its_row(write, run, last: str) -> None:
+    """12E45 among whole-number codes makes the column float, and a warning names its line and text."""
+    codes = [str(1000 + n) for n in range(400)]
+    codes[7] = "12E3"
+    codes[-1] = last or codes[-1]
+    path = write(table("id,code", [f"a{n},{code}" for n, code in enumerate(codes)]))
+    (warning,) = run(path).report.warnings
+    assert f"{path}:9 holds '12E3'" in warning
+    assert f"{2 if last else 1} of 400 numbers" in warning
+    common = [f"a{n},{n}.5" if n % 20 == 0 else f"a{n},{n}" for n in range(400)]
+    assert not run(write(table("id,code", common))).report.warnings
+
+
+def test_thousands_or_decimals_are_not_guessed(write, run) -> None:
+    """1,234 alone may be either and no mark is proposed; nor is the delimiter ever proposed as the decimal mark."""
+    with pytest.raises(DataError, match="ambiguous") as caught:
+        run(write(table("id;price", [f"{n};{n + 1},234" for n in range(30)])), csv__delimiter=";")
+    assert "data.csv.decimal" not in caught.value.hint
+    assert "data.types.price: text" in caught.value.hint
+    with pytest.raises(DataError, match="another decimal mark") as caught:
+        run(write(table("id,price", [f'{n},"9,5"' for n in range(30)])))
+    assert "data.csv.decimal" not in caught.value.hint
+
+
 def test_ragged_rows_are_set_aside_with_their_lines(write, run) -> None:
     """Row 57 with a cell too few and row 80 with one too many are two rejects of 100 rows."""
     rows = [f"{n},x,y" for n in range(1, 101)]
@@ -215,7 +240,7 @@ def test_no_row_at_all_is_refused(write, run, content: str) -> None:
 def test_all_rows_bad_is_refused_whatever_the_share(write, run) -> None:
     """Even when every row may be bad, nothing to train on is an error."""
     path = write(table("id,name", ["1", "2", "3"]))
-    with pytest.raises(DataError, match="got none of 0 rows"):
+    with pytest.raises(DataError, match="every row was set aside, 3 of 3; the first: 1 cells"):
         run(path, max_bad_share=1.0)
     for method in ({}, {"split__method": "time", "split__column": "id"}):
         with pytest.raises(DataError, match="3 of 3 rows") as caught:
