@@ -1,4 +1,4 @@
-"""Makes the import of TFX cheaper: a third of it is work that is done over and over for the same answer."""
+"""Makes the import of TFX cheaper: two fifths of it are work that is done over and over for the same answer."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _DISTANCES = ("data.drift", "data.skew")
 
 def block(record: RunRecord, settings: Settings) -> list[str]:
     """Returns the lines that end a run on the screen, the most important last."""
-    lines = [*_table(record), *_warnings(record)]
+    lines = [*_table(record, settings), *_warnings(record)]
     if record.state == records.DONE and record.pushed is not None:
         lines += _pushed(record, settings)
     elif record.state == records.DONE:
@@ -78,7 +78,7 @@ def _measured(gate: GateResult) -> str:
     return f"{numbers[0]}{against}  {gate.reason if gate.status.value != 'passed' else ''}".rstrip()
 
 
-def _table(record: RunRecord) -> list[str]:
+def _table(record: RunRecord, settings: Settings) -> list[str]:
     """Returns the evaluator's table: refusals first, then the overall rows; slices that passed are one line a bound."""
     from components.evaluator.verdict import render_table
     from core.gates import GateResult, Status
@@ -90,7 +90,7 @@ def _table(record: RunRecord) -> list[str]:
     header, rule, *rows = render_table(gates, collapse=True).splitlines()
     lines = ["", header, rule, *rows[:_MOST_ROWS]]
     if len(rows) > _MOST_ROWS:
-        lines.append(f"({len(rows) - _MOST_ROWS} more rows: forebay runs show)")
+        lines.append(f"({len(rows) - _MOST_ROWS} more rows: {_call(settings, 'runs show', record.run_id)})")
     return lines
 
 

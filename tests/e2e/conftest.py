@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -125,24 +126,28 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workplace, subp
 
 
 @pytest.fixture(scope="session")
-def copied_run(
+def copy_of_first_run(
     first_run: tuple[Workplace, subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
-) -> Workplace:
-    """A copy of the first run's project in another folder: itself a case of R02."""
+) -> Callable[[], Workplace]:
+    """Returns a function that copies the first run's project into another folder."""
     place, done = first_run
     assert done.returncode == 0, done.stdout + done.stderr
-    target = tmp_path_factory.mktemp("elsewhere") / "project"
-    shutil.copytree(place.path, target)
-    return Workplace(target)
+
+    def copy() -> Workplace:
+        target = tmp_path_factory.mktemp("elsewhere") / "project"
+        shutil.copytree(place.path, target)
+        return Workplace(target)
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def copied_run(copy_of_first_run: Callable[[], Workplace]) -> Workplace:
+    """A copy that tests share and only reuse from: itself a case of R02."""
+    return copy_of_first_run()
 
 
 @pytest.fixture
-def new_copy(
-    first_run: tuple[Workplace, subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory
-) -> Workplace:
-    """A copy of the first run's project for one test, which may spoil it."""
-    place, done = first_run
-    assert done.returncode == 0, done.stdout + done.stderr
-    target = tmp_path_factory.mktemp("copy") / "project"
-    shutil.copytree(place.path, target)
-    return Workplace(target)
+def new_copy(copy_of_first_run: Callable[[], Workplace]) -> Workplace:
+    """A copy for one test, which may spoil it."""
+    return copy_of_first_run()
