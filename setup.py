@@ -33,7 +33,7 @@ setup(
     ],
     package_data={"": ["*.yaml", "*.pbtxt", "*.html", "*.css"]},
     install_requires=_requirements("base"),
-    extras_require={name: _requirements(name) for name in ("kfp", "gpu", "s3", "dev")},
+    extras_require={name: _requirements(name) for name in ("kfp", "gpu", "s3", "pretrained", "dev")},
     entry_points={"console_scripts": ["forebay = pipeline.cli.main:main"]},
     classifiers=[
         "Operating System :: POSIX :: Linux",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Union
 
 import pydantic
 
+from core.settings.images import ImageIngestSettings
 from core.settings.section import Section
 
 SplitName = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
@@ -35,7 +36,7 @@ class CsvSettings(Section):
 class SplitSettings(Section):
     """Which rows are for training and which are held out."""
 
-    method: Literal["hash", "group", "time"]
+    method: Literal["hash", "group", "time", "stratified"]
     column: Union[str, None]
     shares: dict[SplitName, Annotated[float, pydantic.Field(gt=0.0, le=1.0)]]
     seed: str
@@ -55,7 +56,7 @@ class SplitSettings(Section):
 class DataSettings(Section):
     """Where the input rows are and how they become examples."""
 
-    kind: Literal["csv", "parquet", "tfrecord"]
+    kind: Literal["csv", "parquet", "tfrecord", "images"]
     path: str
     csv: CsvSettings
     types: dict[str, ColumnType]
@@ -63,5 +64,15 @@ class DataSettings(Section):
     empty_string: Literal["missing", "keep"]
     empty_columns: Literal["exclude", "refuse"]
     max_bad_share: Annotated[float, pydantic.Field(ge=0.0, le=1.0)]
+    images: ImageIngestSettings
     split: SplitSettings
     shards: Annotated[int, pydantic.Field(gt=0, le=1000)]
+
+    @pydantic.model_validator(mode="after")
+    def _split_fits_the_kind(self) -> DataSettings:
+        images = self.kind == "images"
+        if images and self.split.method != "stratified":
+            raise ValueError("photos need method stratified: each class in the same shares, a product in one split")
+        if not images and self.split.method == "stratified":
+            raise ValueError("method stratified is for kind images; use hash, group or time")
+        return self

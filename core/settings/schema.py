@@ -10,6 +10,7 @@ import pydantic
 
 from core.settings import metadata
 from core.settings.data import DataSettings
+from core.settings.images import ClassifierSettings
 from core.settings.section import Section
 from core.settings.tabular import FeatureSettings, LabelSettings
 
@@ -160,12 +161,22 @@ class Settings(Section):
     features: FeatureSettings
     label: LabelSettings
     network: NetworkSettings
+    classifier: ClassifierSettings
     training: TrainingSettings
     evaluate: EvaluateSettings
     serving: ServingSettings
 
+    @property
+    def is_images(self) -> bool:
+        """True for a recipe that classifies photos; false for one that reads columns."""
+        return self.data.kind == "images"
+
     @pydantic.model_validator(mode="after")
     def _names_agree(self) -> Settings:
+        if self.is_images:
+            return self
+        if not self.features.columns():
+            raise ValueError("features names no column: the model would have nothing to read")
         leaked = sorted(set(self.features.columns()) & {self.label.column})
         if leaked:
             raise ValueError(f"features uses the label column {leaked[0]!r}: the model would read the answer")

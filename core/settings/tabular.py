@@ -49,8 +49,6 @@ class FeatureSettings(Section):
 
     @pydantic.model_validator(mode="after")
     def _columns_make_sense(self) -> FeatureSettings:
-        if not self.columns():
-            raise ValueError("no feature at all: name at least one column")
         repeated = sorted({name for name in self.numeric if self.numeric.count(name) > 1})
         if repeated:
             raise ValueError(f"numeric names {repeated[0]!r} twice")

@@ -10,7 +10,7 @@ from deploy.env import tools
 from deploy.env.command import run_or_explain
 
 # What one environment holds. "gpu" is left out: it adds 3 GB of CUDA libraries to the same versions.
-_INPUTS = ("base", "dev", "kfp", "s3")
+_INPUTS = ("base", "dev", "kfp", "s3", "pretrained")
 
 
 def main() -> int:
