@@ -27,7 +27,7 @@ _BEAM_FLAGS = (
 def stages(settings: Settings) -> list[Stage]:
     """Returns the stages in the order in which they run. Imports no TFX."""
     return [
-        ingest.STAGE,
+        ingest.stage(settings),
         validate.SCHEMA,
         validate.STATISTICS,
         validate.ACCEPTED_STATISTICS,

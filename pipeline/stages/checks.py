@@ -21,10 +21,12 @@ def check(settings: Settings) -> None:
         ConfigError: The schema file does not exist or is no schema, a column or the user code does not exist (names the
             nearest that does), or the serving root is of a kind that cannot be pushed to.
         DataError: There is no input data.
+        EnvironmentProblem: Pretrained weights are asked for and not installed.
     """
     from components.data_gate import policy
     from components.ingest import sources
     from core import schema
+    from pipeline.stages import image_checks
     from serving.target import is_s3, split_s3
 
     if is_s3(settings.serving.root):
@@ -32,7 +34,10 @@ def check(settings: Settings) -> None:
     _check_user_code(settings.user_code)
     curated = schema.read(Path(settings.schema_.path))
     _check_columns(settings, [feature.name for feature in curated.feature])
-    _check_types(settings, curated)
+    if settings.is_images:
+        image_checks.check(settings, curated)
+    else:
+        _check_types(settings, curated)
     policy.check_names(dump(settings.data_gate), [feature.name for feature in curated.feature])
     sources.resolve(settings.data.path, kind=settings.data.kind, run_date=settings.run.date)
 
@@ -50,17 +55,23 @@ def _check_user_code(package: str) -> None:
 
 
 def _check_columns(settings: Settings, known: list[str]) -> None:
-    label = settings.label
-    wanted = [(f"features: {name}", name) for name in settings.features.columns()]
-    wanted.append(("label.column", label.column))
-    if label.above_share_of is not None:
-        wanted.append(("label.above_share_of", label.above_share_of))
+    wanted = [] if settings.is_images else _used_columns(settings)
     wanted += [(f"evaluate.slices: {name}", name) for name in settings.evaluate.slices]
     for place, name in wanted:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"Did you mean {near[0]!r}?" if near else f"Its columns: {', '.join(known[:12])}."
             raise ConfigError(f"the schema {settings.schema_.path} has no column {name!r}", place=place, hint=hint)
+
+
+def _used_columns(settings: Settings) -> list[tuple[str, str]]:
+    """Returns (place in the settings, column) of each column that the tabular recipe reads."""
+    label = settings.label
+    used = [(f"features: {name}", name) for name in settings.features.columns()]
+    used.append(("label.column", label.column))
+    if label.above_share_of is not None:
+        used.append(("label.above_share_of", label.above_share_of))
+    return used
 
 
 def _check_types(settings: Settings, curated: Any) -> None:

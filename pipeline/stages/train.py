@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _settings(settings: Settings) -> Mapping[str, Any]:
-    sections = ("features", "label", "network", "training")
+    sections = ("classifier", "training") if settings.is_images else ("features", "label", "network", "training")
     return {name: dump(getattr(settings, name)) for name in sections} | {"user_code": settings.user_code}
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 
 def _settings(settings: Settings) -> Mapping[str, Any]:
+    if settings.is_images:
+        # Photos pass as they are, and the label map is learned from the data.
+        return {"user_code": settings.user_code}
     return {"features": dump(settings.features), "label": dump(settings.label), "user_code": settings.user_code}
 
 
