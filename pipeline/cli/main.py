@@ -18,6 +18,8 @@ VERBS = {
     "run": "Run the pipeline: data in, a gated and versioned model out.",
     "runs": "What ran, what it made, why a node was reused, and how to go on.",
     "models": "Pushed versions: list, show, compare, verify, roll back.",
+    "train": "Profile a training: step time, input pipeline, bound.",
+    "data": "Fetch a public set to try a recipe with.",
     "schema": "Propose, review and accept the curated schema.",
     "pipeline": "Show the graph.",
     "config": "Show and check settings.",
