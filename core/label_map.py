@@ -6,13 +6,14 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from core.errors import DataError
 from core.files import write_json_atomic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # Between the levels of a class: "tops > shirt".
 SEPARATOR = " > "
@@ -38,11 +39,15 @@ class LabelMap:
 
     def parent_indices(self) -> npt.NDArray[np.int64]:
         """Returns int64[classes], the index in `parents` of each class' parent."""
+        import numpy as np
+
         index = {parent: number for number, parent in enumerate(self.parents)}
         return np.array([index[parent_of(label)] for label in self.labels], np.int64)
 
     def indices(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
         """Returns int64[labels], the index of each class by its name; -1 for a class that the model does not know."""
+        import numpy as np
+
         index = {label: number for number, label in enumerate(self.labels)}
         return np.array([index.get(label, -1) for label in labels], np.int64)
 

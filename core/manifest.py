@@ -45,6 +45,8 @@ class Provenance:
         optimizer: What the optimizer decided; None when no optimizer ran.
         host: `core.fingerprint.collect` of the machine that pushed it first: hardware, and the versions of
             TensorFlow, TensorRT and the rest.
+        worst_class: The class that the model knows worst: label, recall, examples. None for a model without classes,
+            and in manifests that were written before there were any.
     """
 
     run_id: str = ""
@@ -53,6 +55,7 @@ class Provenance:
     gates: tuple[Mapping[str, Any], ...] = ()
     optimizer: Mapping[str, Any] | None = None
     host: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    worst_class: Mapping[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,7 +155,12 @@ class Manifest:
         pushed_by = record["pushed_by"]
         if pushed_by not in get_args(PushedBy):
             raise ValueError(f"pushed_by is {pushed_by!r}")
-        provenance = {field.name: record[field.name] for field in dataclasses.fields(Provenance)}
+        provenance = {
+            field.name: record[field.name] for field in dataclasses.fields(Provenance) if field.name in record
+        }
+        missing = {field.name for field in dataclasses.fields(Provenance)} - {"worst_class", *provenance}
+        if missing:
+            raise KeyError(min(missing))
         provenance["gates"] = tuple(provenance["gates"])
         return cls(
             project=record["project"],

@@ -104,6 +104,7 @@ def provenance(spec: PushSpec, verdict: Mapping[str, Any]) -> Provenance:
         gates=tuple(verdict.get("gates", ())),
         optimizer=None,
         host=fingerprint.collect(),
+        worst_class=verdict.get("worst_class"),
     )
 
 

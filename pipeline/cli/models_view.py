@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core import label_map
+
 _COLUMNS = ("VERSION", "STANDING", "PUSHED (UTC)", "BY", "SIZE", "METRICS")
 _MOST_METRICS = 3
 _MOST_FILES = 12
@@ -41,6 +43,7 @@ def version(record: Mapping[str, Any]) -> str:
         lines.append(f"  rollback   from {link['left_version']} to {link['source_version']}: {link['reason']}")
     lines += [f"  {'digest':<10} {name} {digest[:16]}" for name, digest in sorted(manifest["digests"].items())]
     lines += [f"  {'metric':<10} {name} {_number(value)}" for name, value in sorted(manifest["metrics"].items())]
+    lines += _classes(record, manifest)
     lines += [f"  {'gate':<10} {gate.get('name')}: {gate.get('status')}" for gate in manifest["gates"]]
     lines += [f"  host       {_host(manifest['host'])}"] if manifest["host"] else []
     lines.append(f"  optimizer  {manifest['optimizer'] or 'none'}")
@@ -88,6 +91,18 @@ def verification(record: Mapping[str, Any]) -> str:
     for name, pair in record["host"].items():
         lines.append(f"  other host: {name}: pushed on {_short(pair['pushed'])}, here {_short(pair['here'])}")
     return "\n".join(lines)
+
+
+def _classes(record: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[str]:
+    """Returns what only a classifier has: the class it knows worst, and where the names of its outputs are."""
+    worst = manifest["worst_class"]
+    lines = []
+    if worst:
+        recall = f"recall {_number(worst['recall'])} of {worst['examples']} examples"
+        lines.append(f"  {'worst':<10} {worst['label']}: {recall}")
+    if label_map.FILE_NAME in manifest["files"]:
+        lines.append(f"  {'label map':<10} {record['location']}/{label_map.FILE_NAME}")
+    return lines
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

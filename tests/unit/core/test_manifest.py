@@ -52,10 +52,21 @@ def test_the_written_form_has_the_agreed_keys() -> None:
     assert set(record) == {
         "format_version", "project", "model", "version", "pushed_at", "pushed_by", "files", "run_id", "digests",
         "metrics", "gates", "optimizer", "host", "rollback", "source_version", "model_digest",
+        "worst_class",
     }  # fmt: skip
     assert record["optimizer"] is None
     assert record["source_version"] == 1799999000
     assert record["files"]["saved_model.pb"] == {"sha256": "aa", "size_bytes": 10}
+
+
+def test_a_manifest_from_before_there_were_classes_is_read() -> None:
+    """A version that serves since long has no worst_class; any other key that is missing is named."""
+    record = PUSHED.to_dict()
+    del record["worst_class"]
+    assert Manifest.parse(json.dumps(record).encode(), "here") == PUSHED
+    del record["host"]
+    with pytest.raises(DataError, match="lacks 'host'"):
+        Manifest.parse(json.dumps(record).encode(), "here")
 
 
 def test_the_model_digest_ignores_what_is_beside_the_model() -> None:

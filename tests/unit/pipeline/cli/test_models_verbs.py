@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from core import fingerprint
+from core import fingerprint, label_map
+from core.label_map import LabelMap
 from core.manifest import MANIFEST_FILE, Provenance
 from pipeline.cli.main import run
 from serving.publish import Published, publish
@@ -102,6 +103,28 @@ def test_show_takes_the_newest_or_a_named_version(push: Push, ask: Any) -> None:
     assert record["version"] == NOON
     assert record["manifest"]["run_id"] == "run-a"
     assert record["manifest"]["optimizer"] is None
+
+
+def test_show_of_a_classifier_names_the_worst_class_and_the_label_map(tmp_path: Path, root: Path, ask: Any) -> None:
+    """Accuracy, the class that the model knows worst, and where the names of its outputs are."""
+    model = tmp_path / "classifier"
+    model.mkdir()
+    (model / "saved_model.pb").write_text("graph", encoding="utf-8")
+    LabelMap(("tops > shirt", "hat")).write(str(model))
+    provenance = Provenance(
+        metrics={"accuracy": 0.91, "worst_class_recall": 0.625},
+        worst_class={"label": "tops > shirt", "recall": 0.625, "examples": 32, "min_examples": 10},
+        host=fingerprint.collect(),
+    )
+    target = Target(str(root), "forebay", "clothing")
+    pushed = publish(model, target, provenance, keep=1, min_free_bytes=0, now=lambda: float(NOON))
+    code, text, _ = ask("show", "clothing")
+    assert code == 0
+    assert "metric     accuracy 0.9100" in text
+    assert "worst      tops > shirt: recall 0.6250 of 32 examples" in text
+    (place,) = [line.split()[-1] for line in text.splitlines() if line.startswith("  label map")]
+    assert label_map.read(str(Path(place).parents[1])) == LabelMap(("tops > shirt", "hat"))
+    assert place == f"{pushed.location}/assets.extra/labels.json"
 
 
 def test_diff_names_what_changed(push: Push, ask: Any) -> None:
