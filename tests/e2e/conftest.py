@@ -1,4 +1,4 @@
-"""Whole runs of the command, on the real taxi table, in folders of their own."""
+"""Whole runs of the command, on the real taxi table and on photos that are drawn here, in folders of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,6 +23,7 @@ class Workplace:
     """A folder with its own data, schema, run root and serving root."""
 
     path: Path
+    recipe: ClassVar[str] = "taxi"
 
     @property
     def csv(self) -> Path:
@@ -32,21 +33,23 @@ class Workplace:
     @property
     def root(self) -> Path:
         """The pipeline's root."""
-        return self.path / "runs" / "forebay.taxi"
+        return self.path / "runs" / f"forebay.{self.recipe}"
 
-    def arguments(self, *extra: str) -> list[str]:
-        """Returns `forebay run` with paths relative to this folder, and bounds that a few training steps can meet."""
-        sets = {
-            "run.root": "runs",
-            "serving.root": "serving",
+    def sets(self) -> dict[str, object]:
+        """Returns the settings of a short run: bounds that a few training steps can meet."""
+        return {
             "data.path": self.csv.name,
-            "schema.path": PROJECT / "data" / "schemas" / "taxi.pbtxt",
             "training.steps": 60,
             "evaluate.thresholds": "{auc: {min: 0.6, max_drop: 0.5}, binary_accuracy: {min: 0.6}}",
             "evaluate.slices": "[payment_type]",
         }
+
+    def arguments(self, *extra: str) -> list[str]:
+        """Returns `forebay run` with paths relative to this folder."""
+        schema = PROJECT / "data" / "schemas" / f"{self.recipe}.pbtxt"
+        sets = {"run.root": "runs", "serving.root": "serving", "schema.path": schema, **self.sets()}
         flags = [part for key, value in sets.items() for part in ("--set", f"{key}={value}")]
-        return ["run", "-c", str(PROJECT / "configs" / "taxi.yaml"), *flags, *extra]
+        return ["run", "-c", str(PROJECT / "configs" / f"{self.recipe}.yaml"), *flags, *extra]
 
     def command(self, *arguments: str) -> list[str]:
         """Returns the argv of a `forebay` call."""
@@ -92,7 +95,7 @@ class Workplace:
 
     def versions(self) -> list[str]:
         """Returns every name in the model's serving directory."""
-        base = self.path / "serving" / "forebay" / "taxi"
+        base = self.path / "serving" / "forebay" / self.recipe
         return sorted(os.listdir(base)) if base.is_dir() else []
 
 

@@ -13,14 +13,13 @@ from pipeline.stages.stage import RunFacts
 
 pytestmark = pytest.mark.integration
 
-TAXI = str(BASE_FILE.parent / "taxi.yaml")
 
-
-def test_tfx_compiles_exactly_the_nodes_and_edges_of_the_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recipe", ["taxi", "clothing"])
+def test_tfx_compiles_exactly_the_nodes_and_edges_of_the_table(tmp_path: Path, recipe: str) -> None:
     """Planning reads the table, execution the compiled graph: every node and every edge is in both."""
     from tfx.dsl.compiler import compiler
 
-    settings = load([TAXI]).settings
+    settings = load([str(BASE_FILE.parent / f"{recipe}.yaml")]).settings
     graph = compiler.Compiler().compile(assembly.assemble(settings, RunFacts("r", "d"), pipeline_root=str(tmp_path)))
     compiled = {node.pipeline_node.node_info.id: set(node.pipeline_node.upstream_nodes) for node in graph.nodes}
     table = {stage.id: set(stage.upstream()) for stage in assembly.stages(settings)}
