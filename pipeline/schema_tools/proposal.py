@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import DataError
+from core.errors import DataError, UsageError
 from pipeline.schema_tools.schema_file import refused_path
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ def propose(settings: Settings, curated: schema_pb2.Schema | None) -> schema_pb2
     Raises:
         DataError: The data cannot be ingested; report and quarantine are kept beside the schema file.
         ConfigError: A setting does not fit the data.
+        UsageError: The recipe reads photos, whose features are given.
     """
+    if settings.is_images:
+        hint = "Name the shipped one: schema.path: data/schemas/clothing.pbtxt; it fits any classes."
+        raise UsageError("every set of photos has the same schema: there is nothing to infer", hint=hint)
     with tempfile.TemporaryDirectory(prefix="forebay-schema-") as folder:
         examples = _ingested(settings, Path(folder))
         # Only now: TensorFlow takes seconds to load, and data that is refused needs none of it.

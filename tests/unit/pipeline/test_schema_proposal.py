@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DataError
+from core.errors import DataError, UsageError
 from core.settings import load
+from core.settings.load import BASE_FILE
 from pipeline.schema_tools import proposal, schema_file
 
 pytestmark = pytest.mark.unit
@@ -29,3 +30,10 @@ def test_a_refusal_keeps_report_and_quarantine_beside_the_schema(tmp_path: Path)
         lines = (kept / "quarantine.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line)["line"] for line in lines] == list(range(22, 22 + bad))
         assert json.loads((kept / "ingest_report.json").read_text(encoding="utf-8"))["rows_set_aside"] == bad
+
+
+def test_photos_have_one_schema_and_need_no_proposal() -> None:
+    """What the ingestion writes of a photo is given; the answer names the file."""
+    settings = load([str(BASE_FILE.parent / "clothing.yaml")]).settings
+    with pytest.raises(UsageError, match=r"clothing\.pbtxt"):
+        proposal.propose(settings, None)
