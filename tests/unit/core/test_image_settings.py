@@ -38,8 +38,8 @@ def test_the_clothing_recipe_loads_and_reads_no_columns() -> None:
         (["classifier.image_pix=64"], "Did you mean 'image_px'"),
     ],
     ids=[
-        "split", "pattern", "no-group", "tiny-side", "colour-name", "weights", "no-epochs", "untrained", "views", "zoom",
-        "key",
+        "split", "pattern", "no-group", "tiny-side", "colour-name", "weights", "no-epochs", "untrained", "views",
+        "zoom", "key",
     ],
 )  # fmt: skip
 def test_impossible_settings_are_refused_with_the_reason(flags: list[str], says: str) -> None:

@@ -29,7 +29,7 @@ def test_photos_and_tables_have_the_same_graph() -> None:
 
 
 def test_a_node_depends_on_the_settings_it_reads_and_on_no_others() -> None:
-    """A new learning rate leaves ingested and transformed photos as they are; a table's setting changes nothing at all."""
+    """A new learning rate leaves ingested and transformed photos alone; a table's setting changes nothing at all."""
     flags = ([], ["classifier.feature_learning_rate=0.5"], ["data.non_finite=refuse"], ["data.images.max_side_px=99"])
     before, rate, table, side = (load([CLOTHING], given).settings for given in flags)
     stages = (ingest.stage(before), transform.stage(before), train.stage(before))
