@@ -50,8 +50,9 @@ class Evaluator(base_component.BaseComponent):
             examples: Raw Examples with a split called eval.
             model: The candidate.
             schema: Schema of the raw examples: types and domains of the slicing columns.
-            spec: JSON object {"evaluate": ..., "label": ..., "accept_new_baseline": reason or null}; the first two
-                are dumped settings sections.
+            spec: JSON object {"evaluate": ..., "task": "binary" or "classification", "label": ...,
+                "accept_new_baseline": reason or null}; `evaluate` and `label` are dumped settings sections, `task` is
+                binary when it is left out, and `label` is for binary only.
             baseline_model: The newest blessed model.
         """
         super().__init__(

@@ -12,9 +12,16 @@ from tfx.types import artifact_utils
 from tfx.utils import path_utils
 
 from components.evaluator import measure, table, tfma_output, verdict
+from components.evaluator.classes import measure as classes
+from components.evaluator.classes import reports
+from components.evaluator.classes.served import OUTPUT, ServedClassifier
+from components.evaluator.classes.truth import LABEL
+from components.evaluator.measures import Measures
+from components.evaluator.metrics import BINARY, CLASSIFICATION
 from components.evaluator.served_model import ContractError, ServedModel
 from core.errors import ConfigError, DataError
 from core.files import write_atomic, write_json_atomic
+from core.label_map import FILE_NAME
 
 _EVAL = "eval"
 
@@ -29,26 +36,16 @@ class Executor(base_executor.BaseExecutor):
 
         Raises:
             ConfigError: The candidate does not fulfil the SavedModel contract, or a slicing column is wrong.
-            DataError: The examples have no eval split.
+            DataError: The examples have no eval split, or no class as text.
         """
         spec = json.loads(exec_properties["spec"])
-        label = spec["label"]["name"]
         model = artifact_utils.get_single_instance(input_dict["model"])
         earlier = _baseline(input_dict.get("baseline_model") or [], model)
         candidate_path = path_utils.serving_model_path(model.uri)
         baseline_path = path_utils.serving_model_path(earlier.uri) if earlier else None
-        try:
-            measures = measure.measure(
-                files=_eval_files(input_dict["examples"]),
-                candidate=ServedModel(candidate_path, label),
-                baseline_path=baseline_path,
-                label=label,
-                columns=spec["evaluate"]["slices"],
-                schema=_load_schema(artifact_utils.get_single_instance(input_dict["schema"]).uri),
-            )
-        except ContractError as error:
-            hint = f"The export needs serving_default and transform_features, with the label {label!r} in the latter."
-            raise ConfigError(f"the model cannot be evaluated: {error}", place=candidate_path, hint=hint) from error
+        files = _eval_files(input_dict["examples"])
+        schema = _load_schema(artifact_utils.get_single_instance(input_dict["schema"]).uri)
+        measures, label = _MEASURED[spec.get("task", BINARY)](spec, files, schema, candidate_path, baseline_path)
         consent = spec.get("accept_new_baseline")
         baseline = verdict.Baseline(earlier is not None, measures.baseline_problem, consent)
         gates = verdict.judge(spec["evaluate"], measures, baseline)
@@ -59,9 +56,42 @@ class Executor(base_executor.BaseExecutor):
         if baseline_path and not measures.baseline_problem:
             paths[tfma_output.BASELINE] = baseline_path
         os.makedirs(evaluation, exist_ok=True)
+        if measures.classes is not None:
+            reports.write(evaluation, measures.classes)
         tfma_output.write(evaluation, measures, record["blessed"], label, paths)
         write_json_atomic(os.path.join(evaluation, table.FILE_NAME), record)
         _bless(artifact_utils.get_single_instance(output_dict["blessing"]), record, model, earlier)
+
+
+def _measure_binary(
+    spec: dict[str, Any], files: list[str], schema: Any, candidate_path: str, baseline_path: str | None
+) -> tuple[Measures, str]:
+    """Returns the measures and the name of the label that they are of."""
+    label, columns = spec["label"]["name"], spec["evaluate"]["slices"]
+    try:
+        candidate = ServedModel(candidate_path, label)
+        return measure.measure(files, candidate, baseline_path, label, columns, schema), label
+    except ContractError as error:
+        hint = f"The export needs serving_default and transform_features, with the label {label!r} in the latter."
+        raise ConfigError(f"the model cannot be evaluated: {error}", place=candidate_path, hint=hint) from error
+
+
+def _measure_classification(
+    spec: dict[str, Any], files: list[str], schema: Any, candidate_path: str, baseline_path: str | None
+) -> tuple[Measures, str]:
+    """Returns the measures and the name of the label that they are of."""
+    columns = spec["evaluate"]["slices"]
+    worst = spec["evaluate"]["thresholds"].get("worst_class_recall", {})
+    try:
+        candidate = ServedClassifier(candidate_path)
+        fewest = worst.get("min_examples", 1)
+        return classes.measure(files, candidate, baseline_path, columns, schema, fewest), LABEL
+    except ContractError as error:
+        hint = f"The export needs serving_default with {OUTPUT!r}, one for each class of {FILE_NAME}."
+        raise ConfigError(f"the model cannot be evaluated: {error}", place=candidate_path, hint=hint) from error
+
+
+_MEASURED = {BINARY: _measure_binary, CLASSIFICATION: _measure_classification}
 
 
 def _baseline(artifacts: list[Any], candidate: Any) -> Any | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.evaluator.examples import batches
 from components.evaluator.measures import Measures, SliceMeasures
 from components.evaluator.served_model import UNLABELLED, ContractError, ServedModel
 from components.evaluator.slices import Slicer
@@ -13,7 +14,7 @@ from components.evaluator.totals import Totals
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0 import schema_pb2
 
-# Examples per step: large enough that a step's fixed cost does not show, small enough for images.
+# Rows per step: enough that a step's fixed cost does not show.
 _BATCH = 512
 
 
@@ -39,25 +40,21 @@ def measure(
         ConfigError: A slicing column does not exist or has too many values.
         ContractError: The candidate fails on the examples. A baseline that fails is a result, not an error.
     """
-    import tensorflow as tf
-
     slicer, totals, others = Slicer(columns, schema), Totals(), Totals()
     baseline, problem = _load_baseline(baseline_path, label)
     unlabelled = 0
-    for path in files:
-        records = tf.data.TFRecordDataset(path, compression_type="GZIP" if path.endswith(".gz") else "")
-        for serialized in records.batch(_BATCH):
-            slices, rows = slicer.pairs(serialized, int(serialized.shape[0]))
-            labels = candidate.labels(serialized)
-            unlabelled += int((labels == UNLABELLED).sum())
-            kept = labels[rows] != UNLABELLED
-            slices, rows = slices[kept], rows[kept]
-            totals.add(slices, rows, candidate.predict(serialized), labels)
-            if baseline is not None:
-                try:
-                    others.add(slices, rows, baseline.predict(serialized), labels)
-                except ContractError as error:
-                    baseline, problem = None, str(error)
+    for serialized in batches(files, _BATCH):
+        slices, rows = slicer.pairs(serialized, int(serialized.shape[0]))
+        labels = candidate.labels(serialized)
+        unlabelled += int((labels == UNLABELLED).sum())
+        kept = labels[rows] != UNLABELLED
+        slices, rows = slices[kept], rows[kept]
+        totals.add(slices, rows, candidate.predict(serialized), labels)
+        if baseline is not None:
+            try:
+                others.add(slices, rows, baseline.predict(serialized), labels)
+            except ContractError as error:
+                baseline, problem = None, str(error)
     measured = [
         SliceMeasures(
             column=column,

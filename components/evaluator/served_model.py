@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,19 +39,9 @@ class ServedModel:
         Raises:
             ContractError: The model does not fulfil the contract.
         """
-        import tensorflow as tf
-
         self.path = path
-        if not os.path.exists(os.path.join(path, "saved_model.pb")):
-            raise ContractError(f"there is no SavedModel at {path}")
-        try:
-            # Kept as an attribute: the signatures do not keep the variables alive.
-            self._loaded = tf.saved_model.load(path)
-        except Exception as error:  # A SavedModel can fail to load in any way: a missing op, a cut file, a bad proto.
-            raise ContractError(f"it cannot be loaded ({type(error).__name__}: {_first_line(error)})") from error
-        missing = [name for name in (SERVING, TRANSFORM) if name not in self._loaded.signatures]
-        if missing:
-            raise ContractError(f"it lacks the signature {missing[0]!r}")
+        # Kept as an attribute: the signatures do not keep the variables alive.
+        self._loaded = load(path, (SERVING, TRANSFORM))
         self._serving, self._transform = (self._loaded.signatures[name] for name in (SERVING, TRANSFORM))
         self._label = label
         if label not in self._transform.structured_outputs:
@@ -78,24 +69,49 @@ class ServedModel:
         return labels.astype(np.int64)
 
     def _numbers(self, signature: Any, serialized: Any, key: str) -> npt.NDArray[Any]:
-        import tensorflow as tf
-
-        argument = next(iter(signature.structured_input_signature[1]))
-        try:
-            answer = signature(**{argument: serialized})[key]
-        except (tf.errors.OpError, TypeError, ValueError) as error:
-            raise ContractError(
-                f"it fails on the eval examples ({type(error).__name__}: {_first_line(error)})"
-            ) from error
-        if isinstance(answer, tf.SparseTensor):
-            answer = tf.sparse.to_dense(answer)
-        values = np.asarray(answer)
+        values = answer(signature, serialized, key)
         size = int(serialized.shape[0])
         if values.size != size:
             raise ContractError(
                 f"output {key!r} has the shape {list(values.shape)} for {size} examples, not one number each"
             )
         return values.reshape(size)
+
+
+def load(path: str, signatures: Sequence[str]) -> Any:
+    """Returns a loaded SavedModel that has the named signatures.
+
+    Raises:
+        ContractError: There is none, it cannot be loaded, or it lacks one of them.
+    """
+    import tensorflow as tf
+
+    if not os.path.exists(os.path.join(path, "saved_model.pb")):
+        raise ContractError(f"there is no SavedModel at {path}")
+    try:
+        loaded = tf.saved_model.load(path)
+    except Exception as error:  # A SavedModel can fail to load in any way: a missing op, a cut file, a bad proto.
+        raise ContractError(f"it cannot be loaded ({type(error).__name__}: {_first_line(error)})") from error
+    missing = [name for name in signatures if name not in loaded.signatures]
+    if missing:
+        raise ContractError(f"it lacks the signature {missing[0]!r}")
+    return loaded
+
+
+def answer(signature: Any, serialized: Any, key: str) -> npt.NDArray[Any]:
+    """Returns one output of a signature of one argument, for string[batch] serialized tf.Examples.
+
+    Raises:
+        ContractError: The model fails on these examples.
+    """
+    import tensorflow as tf
+
+    argument = next(iter(signature.structured_input_signature[1]))
+    try:
+        output = signature(**{argument: serialized})[key]
+    except (tf.errors.OpError, TypeError, ValueError) as error:
+        raise ContractError(f"it fails on the eval examples ({type(error).__name__}: {_first_line(error)})") from error
+    return np.asarray(tf.sparse.to_dense(output) if isinstance(output, tf.SparseTensor) else output)
 
 
 def _prediction_key(outputs: list[str]) -> str:

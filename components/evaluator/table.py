@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.evaluator.measures import OVERALL, Measures
+from components.evaluator.measures import OVERALL, Measures, finite
 from core.gates import GateResult, Status, blocking
 
 FORMAT_VERSION = 1
@@ -33,6 +32,7 @@ def verdict_record(
         for item in measures.slices[1:]
     ]
     return {
+        **_of_classes(measures),
         "format_version": FORMAT_VERSION,
         "blessed": not blocking(gates),
         "metrics": _numbers(overall.candidate),
@@ -43,6 +43,16 @@ def verdict_record(
         "baseline": before,
         "accepted_new_baseline": accepted,
     }
+
+
+def _of_classes(measures: Measures) -> dict[str, Any]:
+    """Returns what the record holds for many classes besides; nothing for two."""
+    if measures.classes is None:
+        return {}
+    # NumPy is behind it, and a table that is only printed needs none.
+    from components.evaluator.classes import reports
+
+    return reports.record(measures, measures.classes)
 
 
 def render_table(gates: Sequence[GateResult], collapse: bool = False) -> str:
@@ -80,6 +90,8 @@ def _row(gate: GateResult) -> tuple[str, ...]:
     explained = (
         verdict if gate.status in (Status.PASSED, Status.FAILED) else f"{verdict}: {gate.reason.partition(': ')[2]}"
     )
+    if details.get("worst_class"):
+        explained += f": {details['worst_class']}, {details['worst_class_examples']} examples"
     limit = _limit(details["kind"], gate.bound)
     return (
         details["metric"],
@@ -101,4 +113,4 @@ def _text(value: float | None) -> str:
 
 def _numbers(values: Mapping[str, float]) -> dict[str, float | None]:
     """Returns metrics as JSON values: None where a metric is undefined."""
-    return {metric: value if math.isfinite(value) else None for metric, value in values.items()}
+    return {metric: finite(value) for metric, value in values.items()}

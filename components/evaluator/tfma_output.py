@@ -6,12 +6,16 @@ import os
 from typing import Any
 
 from components.evaluator.measures import Measures, SliceMeasures
-from components.evaluator.metrics import METRICS
+from components.evaluator.metrics import ALL_METRICS, BINARY, CLASSIFICATION
 from components.evaluator.served_model import SERVING, TRANSFORM
 from core.files import write_atomic
 
 CANDIDATE, BASELINE = "candidate", "baseline"
-_CLASSES = ("AUC", "BinaryAccuracy", "Precision", "Recall", "BinaryCrossentropy", "Calibration", "ExampleCount")
+# TFMA's own metrics among ours, by task; its reader takes the others as they are.
+_CLASSES = {
+    BINARY: ("AUC", "BinaryAccuracy", "Precision", "Recall", "BinaryCrossentropy", "Calibration", "ExampleCount"),
+    CLASSIFICATION: ("SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "ExampleCount"),
+}
 
 
 def write(directory: str, measures: Measures, blessed: bool, label: str, models: dict[str, str]) -> None:
@@ -21,7 +25,7 @@ def write(directory: str, measures: Measures, blessed: bool, label: str, models:
         directory: The evaluation artifact.
         measures: What was measured; slices without examples are left out, as TFMA does.
         blessed: Becomes `validation_ok`; the reasons stand in verdict.json.
-        label: Name of the transformed label.
+        label: Name of the label: the transformed one, for many classes the raw one.
         models: {CANDIDATE: path} and, when it was measured, {BASELINE: path}.
     """
     import tensorflow as tf
@@ -44,7 +48,7 @@ def _metrics_record(item: SliceMeasures, models: list[str]) -> Any:
     values = {CANDIDATE: item.candidate, BASELINE: item.baseline or {}}
     names = {model: model if len(models) > 1 else "" for model in models}
     metrics = {
-        MetricKey(METRICS[metric].tfma_name, model_name=names[model]): value
+        MetricKey(ALL_METRICS[metric].tfma_name, model_name=names[model]): value
         for model in models
         for metric, value in values[model].items()
     }
@@ -59,7 +63,9 @@ def _eval_run(measures: Measures, label: str, models: dict[str, str]) -> str:
     from tensorflow_model_analysis.proto import config_pb2
 
     alone = len(models) == 1
+    task = BINARY if measures.classes is None else CLASSIFICATION
     names = {model: "" if alone else model for model in models}
+    metrics = [config_pb2.MetricConfig(class_name=name) for name in _CLASSES[task]]
     columns = dict.fromkeys(item.column for item in measures.slices if item.column is not None)
     config = config_pb2.EvalConfig(
         model_specs=[
@@ -67,13 +73,13 @@ def _eval_run(measures: Measures, label: str, models: dict[str, str]) -> str:
                 name=names[model],
                 is_baseline=model == BASELINE,
                 signature_name=SERVING,
-                preprocessing_function_names=[TRANSFORM],
+                preprocessing_function_names=[TRANSFORM] if task == BINARY else [],
                 label_key=label,
             )
             for model in models
         ],
         slicing_specs=[config_pb2.SlicingSpec()] + [config_pb2.SlicingSpec(feature_keys=[name]) for name in columns],
-        metrics_specs=[config_pb2.MetricsSpec(metrics=[config_pb2.MetricConfig(class_name=name) for name in _CLASSES])],
+        metrics_specs=[config_pb2.MetricsSpec(metrics=metrics)],
     )
     run = config_pb2.EvalRun(
         eval_config=config,

@@ -7,6 +7,7 @@
 | a metric that the examples do not define        | no data       | the same                                   |
 | a prediction that is NaN or infinite            | failed        | yes                                        |
 | one prediction for every example                | failed        | yes                                        |
+| examples of a class that the model does not know | failed       | no: they count as wrong in every metric    |
 | change bound, no baseline                       | not evaluated | unless the metric has an absolute bound    |
 | change bound, baseline incompatible             | not evaluated | yes                                        |
 | relative change bound, baseline value 0         | not evaluated | yes                                        |
@@ -22,8 +23,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.evaluator.measures import Measures, SliceMeasures
-from components.evaluator.metrics import METRICS, worsening
+from components.evaluator.guards import guards
+from components.evaluator.measures import Measures, SliceMeasures, finite
+from components.evaluator.metrics import ALL_METRICS, worsening
 from components.evaluator.table import render_table
 from core.gates import GateResult, Severity, Status
 
@@ -57,12 +59,12 @@ def judge(evaluate: Mapping[str, Any], measures: Measures, baseline: Baseline) -
         baseline: What is known of the baseline.
     """
     thresholds: Mapping[str, Mapping[str, Any]] = evaluate["thresholds"]
-    results = [_predictions(measures), _baseline_result(thresholds, baseline)]
+    results = [*guards(measures), _baseline_result(thresholds, baseline)]
     if not thresholds:
         reason = "evaluate.thresholds is empty: nothing says what a good model is"
         return [GateResult("evaluate.thresholds", Status.NOT_EVALUATED, reason=reason), *results]
     no_data = Severity(evaluate["on_no_data"])
-    for metric in sorted(thresholds, key=list(METRICS).index):
+    for metric in sorted(thresholds, key=list(ALL_METRICS).index):
         threshold = thresholds[metric]
         for measured in _slices(threshold, measures):
             severity = Severity.BLOCK if measured.column is None else no_data
@@ -77,22 +79,6 @@ def _slices(threshold: Mapping[str, Any], measures: Measures) -> Iterator[SliceM
     for column in threshold["slices"]:
         found = [measured for measured in measures.slices if measured.column == column]
         yield from found or [SliceMeasures(column, "(no values)", 0, 0, {}, None)]
-
-
-def _predictions(measures: Measures) -> GateResult:
-    """Returns whether the predictions are numbers, and not one number for everything."""
-    overall, name = measures.overall, "evaluate.predictions"
-    details = {"lowest": _finite(measures.lowest), "highest": _finite(measures.highest), "examples": overall.examples}
-    if not overall.examples:
-        return GateResult(name, Status.NO_DATA, reason="the eval split holds no labelled example", details=details)
-    if overall.not_finite:
-        reason = f"the model predicts NaN or infinity for {overall.not_finite} of {overall.examples} examples"
-        return GateResult(name, Status.FAILED, overall.not_finite, 0, "examples", reason, details=details)
-    if measures.lowest == measures.highest and overall.examples > 1:
-        reason = f"the model predicts {measures.lowest:.6g} for every one of {overall.examples} examples"
-        return GateResult(name, Status.FAILED, measures.lowest, None, "", reason, details=details)
-    reason = f"{overall.examples} predictions from {measures.lowest:.3g} to {measures.highest:.3g}"
-    return GateResult(name, Status.PASSED, overall.not_finite, 0, "examples", reason, details=details)
 
 
 def _baseline_result(thresholds: Mapping[str, Mapping[str, Any]], baseline: Baseline) -> GateResult:
@@ -126,8 +112,9 @@ def _bound(
             "slice": None if measured.column is None else measured.name,
             "column": measured.column,
             "examples": measured.examples,
-            "value": _finite(value),
-            "baseline": _finite(before),
+            "value": finite(value),
+            "baseline": finite(before),
+            **_worst(metric, measured),
         },
     )
     missing = _no_value(metric, threshold, measured, value)
@@ -139,7 +126,8 @@ def _bound(
         )
     if kind in _ABSOLUTE:
         failed = value < limit if kind == "min" else value > limit
-        relation = f"{value:.4f} {'below' if kind == 'min' else 'above'}" if failed else f"{value:.4f} within"
+        text = f"{value:.4f}{_named(metric, measured)}"
+        relation = f"{text} {'below' if kind == 'min' else 'above'}" if failed else f"{text} within"
         return _decided(result, value, failed, f"{metric} on {measured.name}: {relation} {kind} {limit:g}")
     return _change(result, metric, kind, threshold, measured, value, before, baseline)
 
@@ -154,7 +142,7 @@ def _no_value(
     if measured.not_finite:
         return Status.FAILED, f"NaN, {measured.not_finite} of {measured.examples} predictions are not finite"
     if math.isnan(value):
-        return Status.NO_DATA, f"undefined: {METRICS[metric].undefined}"
+        return Status.NO_DATA, f"undefined: {ALL_METRICS[metric].undefined}"
     return None
 
 
@@ -181,7 +169,7 @@ def _change(
     elif baseline.problem:
         why = f"incompatible baseline: {baseline.problem}"
     elif math.isnan(before):
-        why = f"the baseline has no value: {METRICS[metric].undefined}"
+        why = f"the baseline has no value: {ALL_METRICS[metric].undefined}"
     elif kind == "max_relative_drop" and before == 0:
         why = "the baseline is 0, so a relative change has no meaning; use max_drop"
     if why:
@@ -192,8 +180,21 @@ def _change(
     observed = change / abs(before) if kind == "max_relative_drop" else change
     # Values that differ by less than the arithmetic's own noise are equal.
     failed = observed > limit + 1e-9
-    reason = f"{where}: {value:.4f} after {before:.4f}, worse by {max(observed, 0.0):.4g}, {kind} {limit:g}"
+    change_text = f"{value:.4f}{_named(metric, measured)} after {before:.4f}, worse by {max(observed, 0.0):.4g}"
+    reason = f"{where}: {change_text}, {kind} {limit:g}"
     return _decided(result, observed, failed, reason)
+
+
+def _worst(metric: str, measured: SliceMeasures) -> dict[str, Any]:
+    """Returns which class a bound on the worst class is about; nothing for another metric."""
+    if metric != "worst_class_recall" or measured.worst is None:
+        return {}
+    return {"worst_class": measured.worst.label, "worst_class_examples": measured.worst.examples}
+
+
+def _named(metric: str, measured: SliceMeasures) -> str:
+    worst = _worst(metric, measured)
+    return f" ({worst['worst_class']}, {worst['worst_class_examples']} examples)" if worst else ""
 
 
 def _decided(result: GateResult, observed: float, failed: bool, reason: str) -> GateResult:
@@ -203,8 +204,3 @@ def _decided(result: GateResult, observed: float, failed: bool, reason: str) -> 
 
 def _with_consent(reason: str, baseline: Baseline) -> str:
     return f"{reason}; accepted: {baseline.consent}" if baseline.consent else reason
-
-
-def _finite(value: float) -> float | None:
-    """Returns the value, or None for NaN and infinities, which JSON cannot hold."""
-    return value if math.isfinite(value) else None
