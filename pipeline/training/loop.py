@@ -11,7 +11,8 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import tensorflow as tf
 
@@ -25,6 +26,21 @@ _BLOCK_STEPS = 200
 Measure = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 _log = logging.getLogger("forebay.training")
+
+
+class Trainee(Protocol):
+    """What is trained: a Keras model, or several of them behind one call."""
+
+    @property
+    def trainable_variables(self) -> Sequence[tf.Variable]:
+        """The variables that a step changes."""
+
+    @property
+    def losses(self) -> Sequence[tf.Tensor]:
+        """Terms that are added to the mean loss of the examples, each of shape []."""
+
+    def __call__(self, features: Any, training: bool) -> tf.Tensor:
+        """Returns the outputs for a batch of features."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +74,13 @@ def strategy_for(name: str) -> tf.distribute.Strategy:
 
 
 def train(
-    model: tf.keras.Model,
+    model: Trainee,
     optimizer: tf.keras.optimizers.Optimizer,
     batches: tf.data.Dataset,
     plan: StepPlan,
     loss: Measure,
     strategy: tf.distribute.Strategy,
+    hint: str = "lower training.learning_rate, or look for extreme values in the numeric features",
 ) -> Iterator[Epoch]:
     """Trains the model and yields a record after each epoch.
 
@@ -74,12 +91,13 @@ def train(
         plan: How many steps.
         loss: The loss of each example.
         strategy: Where the steps run.
+        hint: What to do about a loss that is not finite.
 
     Raises:
         RefusedError: The loss is not a finite number.
     """
     iterator = iter(strategy.experimental_distribute_dataset(batches))
-    block = _block(model, optimizer, loss, strategy, plan.batch_size)
+    block = compiled_block(model, optimizer, loss, strategy, plan.batch_size)
     done = 0
     for number, steps in enumerate(plan.epochs(), start=1):
         started, total, left = time.monotonic(), 0.0, steps
@@ -91,7 +109,7 @@ def train(
                 raise RefusedError(
                     f"the loss is {block_loss} after {done} training steps",
                     place=f"epoch {number}",
-                    hint="lower training.learning_rate, or look for extreme values in the numeric features",
+                    hint=hint,
                 )
             total += block_loss
         epoch = Epoch(number, steps, done, total / steps, time.monotonic() - started)
@@ -102,14 +120,22 @@ def train(
         yield epoch
 
 
-def _block(
-    model: tf.keras.Model,
+def compiled_block(
+    model: Trainee,
     optimizer: tf.keras.optimizers.Optimizer,
     loss: Measure,
     strategy: tf.distribute.Strategy,
     batch_size: int,
 ) -> Callable[..., tf.Tensor]:
-    """Returns a TensorFlow function (iterator, steps) -> sum of the steps' mean losses, float32[]."""
+    """Returns a TensorFlow function (iterator, steps: int32[]) -> sum of the steps' mean losses, float32[].
+
+    Args:
+        model: Built under the strategy's scope.
+        optimizer: Likewise.
+        loss: The loss of each example.
+        strategy: Where the steps run.
+        batch_size: Examples of a step, over all replicas.
+    """
 
     def step(features: Mapping[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
@@ -131,9 +157,7 @@ def _block(
     return tf.function(block, autograph=False)
 
 
-def evaluate(
-    model: tf.keras.Model, batches: tf.data.Dataset, steps: int, measures: Mapping[str, Measure]
-) -> dict[str, float]:
+def evaluate(model: Trainee, batches: tf.data.Dataset, steps: int, measures: Mapping[str, Measure]) -> dict[str, float]:
     """Returns the mean of each measure over the examples of the first `steps` batches.
 
     Args:

@@ -1,8 +1,7 @@
 """Transformed examples as a tf.data pipeline that does not starve the training loop.
 
 Small splits, which is nearly all tabular data, are parsed once into tensors; a training batch is then a gather by
-row numbers. The order of rows is a function of (seed, position), so a pass sees each row exactly once, two trainings
-with one seed see the same batches, and a resumed training could start at any step. Larger splits are streamed.
+row numbers, whose order is a function of (seed, position): see `order`. Larger splits are streamed.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from core.errors import DataError
+from pipeline.training import order
 
 # A split up to this size, once parsed, is kept in memory.
 MEMORY_LIMIT_BYTES = 256 << 20
@@ -62,7 +62,7 @@ def read_split(patterns: Sequence[str], spec: FeatureSpec, label: str, name: str
     limit = MEMORY_LIMIT_BYTES // sum(feature.dtype.size for feature in spec.values())
     batches: list[dict[str, tf.Tensor]] | None = []
     count = unlabelled = 0
-    for batch in _serialized(files).batch(_PARSE_BATCH).map(_parser(spec), tf.data.AUTOTUNE).prefetch(2):
+    for batch in _serialized(files).batch(_PARSE_BATCH).map(parser(spec), tf.data.AUTOTUNE).prefetch(2):
         target = batch[label]
         count += int(tf.size(target))
         unlabelled += int(tf.reduce_sum(tf.cast((target != 0) & (target != 1), tf.int64)))
@@ -92,11 +92,12 @@ def training_batches(split: Split, batch_size: int, seed: int) -> tf.data.Datase
         seed: Seed of the order.
     """
     if split.columns is not None:
-        rows = tf.data.Dataset.range(0, tf.int64.max, batch_size).map(_row_picker(split.count, batch_size, seed))
-        return rows.map(_gather(split.columns, split.label), tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+        seen = tf.data.Dataset.range(0, tf.int64.max, batch_size)
+        gather = _gather(split.columns, split.label, split.count, batch_size, seed)
+        return seen.map(gather, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
     files = tf.data.Dataset.from_tensor_slices(list(split.files)).shuffle(len(split.files), seed=seed)
     records = files.interleave(
-        _reader, cycle_length=_STREAM_READERS, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+        reader, cycle_length=_STREAM_READERS, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
     )
     batches = records.shuffle(_SHUFFLE_RECORDS, seed=seed).repeat().batch(batch_size, drop_remainder=True)
     return batches.map(_labelled(split), tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
@@ -115,7 +116,7 @@ def evaluation_batches(split: Split, batch_size: int) -> tf.data.Dataset:
 
 
 @tf.autograph.experimental.do_not_convert
-def _reader(file: tf.Tensor) -> tf.data.TFRecordDataset:
+def reader(file: tf.Tensor) -> tf.data.TFRecordDataset:
     """Returns the records of one file, decompressed when its name says so."""
     compression = tf.where(tf.strings.regex_full_match(file, r".*\.gz"), "GZIP", "")
     return tf.data.TFRecordDataset(file, compression_type=compression)
@@ -123,10 +124,10 @@ def _reader(file: tf.Tensor) -> tf.data.TFRecordDataset:
 
 def _serialized(files: Sequence[str]) -> tf.data.Dataset:
     """Returns the records of all files, in order."""
-    return tf.data.Dataset.from_tensor_slices(list(files)).flat_map(_reader)
+    return tf.data.Dataset.from_tensor_slices(list(files)).flat_map(reader)
 
 
-def _parser(spec: FeatureSpec):
+def parser(spec: FeatureSpec):
     """Returns a function from string[batch] to {name: [batch]}."""
 
     @tf.autograph.experimental.do_not_convert
@@ -147,25 +148,12 @@ def _labelled(split: Split):
     return parse
 
 
-def _row_picker(count: int, batch_size: int, seed: int):
-    """Returns a function from the number of examples already seen to the row numbers of the next batch."""
+def _gather(columns: Mapping[str, tf.Tensor], label: str, count: int, batch_size: int, seed: int):
+    """Returns a function from the number of examples already seen to the next batch, (features, label)."""
 
     @tf.autograph.experimental.do_not_convert
-    def pick(seen: tf.Tensor) -> tf.Tensor:
-        position = seen + tf.range(batch_size, dtype=tf.int64)
-        epoch, offset = position // count, position % count
-        seeds = tf.stack([tf.fill([batch_size], tf.constant(seed, tf.int64)), epoch, tf.zeros_like(epoch)], axis=1)
-        last = tf.fill([batch_size], tf.constant(count - 1, tf.int64))
-        return tf.raw_ops.RandomIndexShuffle(index=offset, seed=seeds, max_index=last, rounds=4)
-
-    return pick
-
-
-def _gather(columns: Mapping[str, tf.Tensor], label: str):
-    """Returns a function from row numbers to (features, label)."""
-
-    @tf.autograph.experimental.do_not_convert
-    def take(rows: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    def take(seen: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        rows = order.pick_rows(seen + tf.range(batch_size, dtype=tf.int64), count, seed)
         batch = {name: tf.gather(column, rows) for name, column in columns.items()}
         return batch, tf.cast(batch.pop(label), tf.float32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,7 +12,8 @@ import tensorflow_transform as tft
 
 from pipeline.models.tabular import features as names
 from pipeline.models.tabular import network, signatures
-from pipeline.training import export, legacy_keras, loop, records, summary
+from pipeline.training import export, legacy_keras, loop, measuring, records, summary
+from pipeline.training.profile import Profile
 from pipeline.training.steps import StepPlan, plan_steps
 from pipeline.training.tensorboard import EventLog
 
@@ -36,18 +37,9 @@ def run_fn(fn_args: Any) -> None:
     legacy_keras.install()
     settings = names.read_settings(fn_args.custom_config)
     transform = tft.TFTransformOutput(fn_args.transform_output)
-    inputs = names.model_inputs(settings.features, vocabulary_sizes(transform, settings))
-    spec = {name: transform.transformed_feature_spec()[name] for name in [*inputs.names(), settings.label.name]}
-    train = records.read_split(fn_args.train_files, spec, settings.label.name, "train")
-    held_out = records.read_split(fn_args.eval_files, spec, settings.label.name, "eval")
-    plan = plan_steps(
-        train_examples=train.count,
-        eval_examples=held_out.count,
-        batch_size=settings.training.batch_size,
-        epochs=settings.training.epochs,
-        train_steps=settings.training.steps,
-        eval_steps=settings.training.eval_steps,
-    )
+    inputs, train = _data(settings, transform, fn_args.train_files, "train")
+    _, held_out = _data(settings, transform, fn_args.eval_files, "eval")
+    plan = _plan(settings, train.count, held_out.count)
     model, facts = train_network(settings, inputs, train, held_out, plan, fn_args.model_run_dir)
     _export(signatures.ServingModule(model, transform, inputs, settings.features, settings.label), held_out, fn_args)
     summary.write(fn_args.model_run_dir, facts)
@@ -64,11 +56,7 @@ def train_network(
     """Returns the trained network and what its training measured."""
     training = settings.training
     strategy = loop.strategy_for(training.strategy)
-    with strategy.scope():
-        model = network.build(inputs, settings.network, training.seed)
-        optimizer = tf.keras.optimizers.Adam(training.learning_rate)
-        # Its variables have to exist before the first trace, or TensorFlow traces everything twice.
-        optimizer.build(model.trainable_variables)
+    model, optimizer = _built(settings, inputs, strategy)
     _log.info(
         "%d train and %d eval examples, %d parameters, %d steps of %d examples",
         train.count, held_out.count, model.count_params(), plan.train_steps, plan.batch_size,
@@ -91,6 +79,63 @@ def train_network(
         parameters=model.count_params(),
         eval=measures,
     )
+
+
+def profile_training(custom_config: Mapping[str, Any], files: Sequence[str], transform_dir: str, steps: int) -> Profile:
+    """Returns what a step costs, and what the input pipeline adds to it.
+
+    Args:
+        custom_config: As the Trainer gets it.
+        files: Files or globs of transformed train examples.
+        transform_dir: Output of the Transform node.
+        steps: Steps to measure.
+
+    Raises:
+        ConfigError: The settings ask for something impossible.
+        DataError: There is no example, or there are rows without a label.
+    """
+    legacy_keras.install()
+    settings = names.read_settings(custom_config)
+    inputs, train = _data(settings, tft.TFTransformOutput(transform_dir), files, "train")
+    plan = _plan(settings, train.count, train.count)
+    strategy = loop.strategy_for(settings.training.strategy)
+    model, optimizer = _built(settings, inputs, strategy)
+    block = loop.compiled_block(model, optimizer, _loss, strategy, plan.batch_size)
+    batches = records.training_batches(train, plan.batch_size, settings.training.seed)
+    return Profile((measuring.profile_phase("train", block, batches, plan, strategy, steps),))
+
+
+def _data(
+    settings: names.TabularSettings, transform: tft.TFTransformOutput, files: Sequence[str], split: str
+) -> tuple[names.ModelInputs, records.Split]:
+    """Returns what the network reads, and a split of it."""
+    inputs = names.model_inputs(settings.features, vocabulary_sizes(transform, settings))
+    spec = {name: transform.transformed_feature_spec()[name] for name in [*inputs.names(), settings.label.name]}
+    return inputs, records.read_split(files, spec, settings.label.name, split)
+
+
+def _plan(settings: names.TabularSettings, train_examples: int, eval_examples: int) -> StepPlan:
+    """Returns the steps that the settings ask for."""
+    return plan_steps(
+        train_examples=train_examples,
+        eval_examples=eval_examples,
+        batch_size=settings.training.batch_size,
+        epochs=settings.training.epochs,
+        train_steps=settings.training.steps,
+        eval_steps=settings.training.eval_steps,
+    )
+
+
+def _built(
+    settings: names.TabularSettings, inputs: names.ModelInputs, strategy: tf.distribute.Strategy
+) -> tuple[tf.keras.Model, tf.keras.optimizers.Optimizer]:
+    """Returns the untrained network and its optimizer."""
+    with strategy.scope():
+        model = network.build(inputs, settings.network, settings.training.seed)
+        optimizer = tf.keras.optimizers.Adam(settings.training.learning_rate)
+        # Its variables have to exist before the first trace, or TensorFlow traces everything twice.
+        optimizer.build(model.trainable_variables)
+    return model, optimizer
 
 
 def vocabulary_sizes(transform: tft.TFTransformOutput, settings: names.TabularSettings) -> dict[str, int]:

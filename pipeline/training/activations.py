@@ -1,0 +1,103 @@
+"""What a frozen network makes of photos: computed once, in half precision, and read by every later pass."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from core.settings.images import AugmentSettings
+from pipeline.training import augment, scratch
+from pipeline.training.photos import Decoder, PhotoSplit, decoded
+
+# Photos in one call of the network: more do not make it faster on a CPU, and each takes its share of memory.
+_BATCH = 32
+_SECONDS_BETWEEN_LINES = 10.0
+
+# float32[batch, ...] -> float32[batch, ...].
+Forward = Callable[[tf.Tensor], tf.Tensor]
+Halves = npt.NDArray[np.float16]
+
+_log = logging.getLogger("forebay.training")
+
+
+def of_photos(
+    forward: Forward,
+    split: PhotoSplit,
+    decode: Decoder,
+    side_px: int,
+    *,
+    views: int = 1,
+    changes: AugmentSettings,
+    seed: int,
+    batch_size: int = _BATCH,
+) -> Halves:
+    """Returns the activations of every view of every photo, float16[photos, views, ...], in the order of the labels.
+
+    Args:
+        forward: The frozen network, from float32[batch, side, side, 3], 0 to 255.
+        split: The photos.
+        decode: Makes a square of one encoded photo.
+        side_px: Side of the square.
+        views: Versions of each photo; see `augment.view`.
+        changes: How far the random ones are changed.
+        seed: Seed of the changes.
+        batch_size: Photos in one call of the network.
+
+    Raises:
+        EnvironmentProblem: Neither memory nor the temporary directory has room for the result.
+    """
+
+    def run(pixels: tf.Tensor, number: int, seeds: tf.Tensor) -> tf.Tensor:
+        return _half(forward(augment.view(tf.cast(pixels, tf.float32), number, changes, seeds)))
+
+    # One graph a view and shape of the batch: the last batch is smaller.
+    run_batch = tf.function(run, autograph=False)
+    result: Halves | None = None
+    done, started = 0, time.monotonic()
+    spoke = started
+    for batch in decoded(split, decode, side_px, batch_size):
+        for number in range(views):
+            seeds = tf.constant([seed, done * views + number], tf.int64)
+            part = run_batch(batch, number, seeds).numpy()
+            if result is None:
+                result = scratch.empty([split.count, views, *part.shape[1:]], np.float16)
+            result[done : done + len(part), number] = part
+        done += len(batch)
+        if time.monotonic() - spoke > _SECONDS_BETWEEN_LINES or done == split.count:
+            spoke = time.monotonic()
+            speed = done * views / (spoke - started)
+            _log.info("frozen layers: %d of %d photos (%.0f %%), %.1f photos/s", done, split.count,
+                      100.0 * done / split.count, speed)  # fmt: skip
+    assert result is not None, "a split that could be read has at least one photo"
+    return result
+
+
+def of_activations(forward: Forward, activations: Halves, batch_size: int = _BATCH) -> Halves:
+    """Returns what another frozen part makes of activations, float16[photos, views, ...].
+
+    Args:
+        forward: That part, from float32[batch, ...].
+        activations: float16[photos, views, ...].
+        batch_size: Rows in one call.
+    """
+    run_batch = tf.function(lambda rows: _half(forward(tf.cast(rows, tf.float32))), autograph=False)
+    photos, views = activations.shape[:2]
+    result: Halves | None = None
+    for start in range(0, photos, batch_size):
+        for number in range(views):
+            part = run_batch(activations[start : start + batch_size, number]).numpy()
+            if result is None:
+                result = scratch.empty([photos, views, *part.shape[1:]], np.float16)
+            result[start : start + len(part), number] = part
+    assert result is not None, "there is at least one row"
+    return result
+
+
+def _half(values: tf.Tensor) -> tf.Tensor:
+    """Returns float16 values; what is beyond its range becomes its largest number, not infinity."""
+    return tf.saturate_cast(values, tf.float16)
