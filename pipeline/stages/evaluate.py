@@ -24,21 +24,30 @@ def check(settings: Settings) -> None:
     """
     from components.evaluator.metrics import can_refuse, known_metrics
 
+    known = known_metrics(_task(settings))
     for name in settings.evaluate.thresholds:
-        if name not in known_metrics():
-            near = difflib.get_close_matches(name, known_metrics(), n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"Known metrics: {', '.join(known_metrics())}."
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(known)}."
             raise ConfigError(f"unknown metric {name!r}", place=f"evaluate.thresholds.{name}", hint=hint)
     if not any(can_refuse(name, bound.min, bound.max) for name, bound in settings.evaluate.thresholds.items()):
         raise ConfigError(
             "no bound that a bad model could miss",
             place="evaluate.thresholds",
-            hint="Bound one metric on the side on which it gets worse, for example auc: {min: 0.7}.",
+            hint=f"Bound one metric on the side on which it gets worse, for example {known[0]}: {{min: 0.7}}.",
         )
 
 
+def _task(settings: Settings) -> str:
+    from components.evaluator.metrics import BINARY, CLASSIFICATION
+
+    return CLASSIFICATION if settings.is_images else BINARY
+
+
 def _settings(settings: Settings) -> Mapping[str, Any]:
-    return {"evaluate": dump(settings.evaluate), "label": dump(settings.label)}
+    decides = {"task": _task(settings), "evaluate": dump(settings.evaluate)}
+    # Photos carry their class as text; a table's label is made by the recipe.
+    return decides if settings.is_images else {**decides, "label": dump(settings.label)}
 
 
 def _build_blessed(settings: Settings, facts: RunFacts, channels: Channels) -> Any:

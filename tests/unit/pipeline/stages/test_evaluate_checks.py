@@ -12,6 +12,7 @@ from pipeline.stages import evaluate
 pytestmark = pytest.mark.unit
 
 TAXI = str(BASE_FILE.parent / "taxi.yaml")
+CLOTHING = str(BASE_FILE.parent / "clothing.yaml")
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,20 @@ def test_an_unknown_metric_gets_the_nearest_name() -> None:
     settings = load([TAXI], ["evaluate.thresholds={auk: {min: 0.7}}"]).settings
     with pytest.raises(ConfigError, match="Did you mean 'auc'"):
         evaluate.check(settings)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "metric", "near"),
+    [
+        (TAXI, "accuracy", "binary_accuracy"),
+        (CLOTHING, "parent_acuracy", "parent_accuracy"),
+        (CLOTHING, "auc", "Known"),
+    ],
+    ids=["table", "photos", "other-task"],
+)
+def test_metrics_are_those_of_the_task(recipe: str, metric: str, near: str) -> None:
+    """A classifier of photos has no AUC and a table no worst class; the error says what there is instead."""
+    settings = load([recipe], [f"evaluate.thresholds={{{metric}: {{min: 0.5}}}}"]).settings
+    with pytest.raises(ConfigError) as caught:
+        evaluate.check(settings)
+    assert near in str(caught.value)
