@@ -10,7 +10,7 @@ from pipeline.stages.stage import RunFacts, Stage
 if TYPE_CHECKING:
     from core.settings import Settings
 
-_BEAM_FLAGS = (
+BEAM_FLAGS = (
     # One process: on few cores, starting workers costs more than they bring.
     "--direct_running_mode=in_memory",
     "--direct_num_workers=1",
@@ -72,7 +72,7 @@ def assemble(settings: Settings, facts: RunFacts, *, pipeline_root: str, metadat
         metadata_connection_config=metadata_config,
         components=list(nodes.values()),
         enable_cache=False,
-        beam_pipeline_args=list(_BEAM_FLAGS),
+        beam_pipeline_args=list(BEAM_FLAGS),
     )
 
 
