@@ -32,7 +32,7 @@ def _predictions(measures: Measures) -> GateResult:
         text = f"{constant:.6g}" if isinstance(constant, float) else constant
         reason = f"the model predicts {text} for every one of {overall.examples} examples"
         return GateResult(name, Status.FAILED, constant, None, "", reason, details=details)
-    what = "predictions" if measures.classes is None else "predictions, the probability of the answer"
+    what = "predictions" if measures.classes is None else "answers, their probability"
     reason = f"{overall.examples} {what} from {measures.lowest:.3g} to {measures.highest:.3g}"
     return GateResult(name, Status.PASSED, overall.not_finite, 0, "examples", reason, details=details)
 

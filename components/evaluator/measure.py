@@ -63,6 +63,7 @@ def measure(
             not_finite=totals.not_finite(number),
             candidate=totals.values(number),
             baseline=others.values(number) if baseline is not None else None,
+            baseline_not_finite=others.not_finite(number),
         )
         for number, (column, value) in enumerate(slicer.keys)
     ]

@@ -38,6 +38,7 @@ class SliceMeasures:
         not_finite: Examples for which the candidate predicted NaN or an infinity.
         candidate: {metric: value}; NaN where undefined.
         baseline: The same of the baseline; None without one.
+        baseline_not_finite: Examples for which the baseline predicted NaN or an infinity.
         worst: The class behind the candidate's worst_class_recall; None where that is undefined, and for two classes.
     """
 
@@ -47,6 +48,7 @@ class SliceMeasures:
     not_finite: int
     candidate: dict[str, float]
     baseline: dict[str, float] | None
+    baseline_not_finite: int = 0
     worst: WorstClass | None = None
 
     @property

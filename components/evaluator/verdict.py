@@ -1,17 +1,17 @@
 """The verdict: metric values and thresholds become gate results. Knows neither TFX nor TensorFlow.
 
-| situation                                       | status        | blocks                                     |
-|-------------------------------------------------|---------------|--------------------------------------------|
-| inside the bound / outside it                   | passed/failed | when failed                                |
-| fewer than min_examples, or no example          | no data       | overall: yes; a slice: evaluate.on_no_data |
-| a metric that the examples do not define        | no data       | the same                                   |
-| a prediction that is NaN or infinite            | failed        | yes                                        |
-| one prediction for every example                | failed        | yes                                        |
-| examples of a class that the model does not know | failed       | no: they count as wrong in every metric    |
-| change bound, no baseline                       | not evaluated | unless the metric has an absolute bound    |
-| change bound, baseline incompatible             | not evaluated | yes                                        |
-| relative change bound, baseline value 0         | not evaluated | yes                                        |
-| no threshold at all                             | not evaluated | yes                                        |
+| situation                                        | status        | blocks                                     |
+|--------------------------------------------------|---------------|--------------------------------------------|
+| inside the bound / outside it                    | passed/failed | when failed                                |
+| fewer than min_examples, or no example           | no data       | overall: yes; a slice: evaluate.on_no_data |
+| a metric that the examples do not define         | no data       | the same                                   |
+| a prediction that is NaN or infinite             | failed        | yes                                        |
+| one prediction for every example                 | failed        | yes                                        |
+| examples of a class that the model does not know | failed        | no: they count as wrong in every metric    |
+| change bound, no baseline                        | not evaluated | unless the metric has an absolute bound    |
+| change bound, baseline incompatible              | not evaluated | yes                                        |
+| relative change bound, baseline value 0          | not evaluated | yes                                        |
+| no threshold at all                              | not evaluated | yes                                        |
 
 A consent (accept_new_baseline) turns the three blocking "not evaluated" of a change bound into warnings.
 """
@@ -168,6 +168,8 @@ def _change(
             why += f", and {metric} has no min or max"
     elif baseline.problem:
         why = f"incompatible baseline: {baseline.problem}"
+    elif measured.baseline_not_finite:
+        why = f"the baseline has no value: {measured.baseline_not_finite} of its predictions are not finite"
     elif math.isnan(before):
         why = f"the baseline has no value: {ALL_METRICS[metric].undefined}"
     elif kind == "max_relative_drop" and before == 0:

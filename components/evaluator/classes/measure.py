@@ -128,6 +128,7 @@ class _Evaluation:
                 not_finite=totals.not_finite(number),
                 candidate=totals.values(number, min_examples),
                 baseline=others.values(number, min_examples) if self._baseline is not None else None,
+                baseline_not_finite=others.not_finite(number),
                 worst=self._worst(number, min_examples),
             )
             for number, (column, value) in enumerate(self._slicer.keys)
