@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from pipeline.models.image import exif, header, octets
+from pipeline.models.image import exif, formats, gif, header, octets
 
 # What an error tells a client to do.
 ADVICE = f"send a JPEG, PNG, GIF or BMP photo of at most {header.MAX_PIXELS // 1_000_000} megapixels"
@@ -119,7 +119,7 @@ def _pixels(encoded: tf.Tensor, head: header.Header, side_px: int | None) -> tf.
         header.REFUSED: lambda: tf.zeros([1, 1, 3], tf.uint8),
         header.JPEG: lambda: _jpeg(encoded, head.facts, side_px),
         header.PNG: lambda: _png(encoded, head.facts),
-        header.GIF: lambda: tf.io.decode_image(encoded, channels=3, expand_animations=False),
+        header.GIF: lambda: _gif(encoded),
         header.BMP: lambda: _bmp(encoded, head.facts),
     }
     shaped = {kind: functools.partial(_shaped, branch) for kind, branch in branches.items()}
@@ -131,7 +131,7 @@ def _shaped(branch: Callable[[], tf.Tensor]) -> tf.Tensor:
     return tf.ensure_shape(branch(), [None, None, 3])
 
 
-def _jpeg(encoded: tf.Tensor, facts: header.Facts, side_px: int | None) -> tf.Tensor:
+def _jpeg(encoded: tf.Tensor, facts: formats.Facts, side_px: int | None) -> tf.Tensor:
     """Returns uint8[height, width, 3] of a JPEG, decoded as exactly as Pillow decodes it."""
     marked = tf.cond(
         facts.unmarked_inks,
@@ -150,35 +150,38 @@ def _jpeg(encoded: tf.Tensor, facts: header.Facts, side_px: int | None) -> tf.Te
     return tf.switch_case(step, [functools.partial(shrunk, ratio) for ratio in _SHRINKS])
 
 
-def _png(encoded: tf.Tensor, facts: header.Facts) -> tf.Tensor:
+def _png(encoded: tf.Tensor, facts: formats.Facts) -> tf.Tensor:
     """Returns uint8[height, width, 3] of a PNG of any kind, over white where it is transparent."""
-    rgba = tf.cond(
-        facts.depth == 16,
-        lambda: tf.cast((tf.cast(tf.io.decode_png(encoded, 4, tf.uint16), tf.int32) + 128) // 257, tf.uint8),
-        lambda: tf.io.decode_png(encoded, 4),
+    # TensorFlow's own fourth channel is wrong for samples of fewer than 8 bits: it is asked for where there is one.
+    return tf.cond(
+        facts.transparent,
+        lambda: _over_white(_samples(encoded, facts, 4)),
+        lambda: _samples(encoded, facts, 3),
     )
-    alpha = rgba[..., 3:]
-    rgb = tf.cond(facts.depth < 8, lambda: _full_range(rgba[..., :3], facts.depth), lambda: rgba[..., :3])
-
-    def over_white() -> tf.Tensor:
-        # The sum is at most 255 * 255 + 127, which 16 bits hold.
-        ink, cover = tf.cast(rgb, tf.uint16), tf.cast(alpha, tf.uint16)
-        return tf.cast((ink * cover + 255 * (255 - cover) + 127) // 255, tf.uint8)
-
-    return tf.cond(tf.reduce_all(alpha == 255), lambda: rgb, over_white)
 
 
-def _full_range(grey: tf.Tensor, depth: tf.Tensor) -> tf.Tensor:
-    """Returns uint8[height, width, 3] from 0 to 255 for greys of 1, 2 or 4 bits.
+def _samples(encoded: tf.Tensor, facts: formats.Facts, channels: int) -> tf.Tensor:
+    """Returns uint8[height, width, channels] of a PNG. TensorFlow would cut the lower half of 16 bits off."""
+    return tf.cond(
+        facts.depth == 16,
+        lambda: tf.cast((tf.cast(tf.io.decode_png(encoded, channels, tf.uint16), tf.int32) + 128) // 257, tf.uint8),
+        lambda: tf.io.decode_png(encoded, channels),
+    )
 
-    TensorFlow leaves them as they are stored, unless one of the greys is transparent: then they are 8-bit already.
-    """
-    top = tf.bitwise.left_shift(tf.constant(1, tf.int64), depth) - 1
-    scale = tf.where(tf.cast(tf.reduce_max(grey), tf.int64) <= top, 255 // top, tf.constant(1, tf.int64))
-    return grey * tf.cast(scale, tf.uint8)
+
+def _over_white(rgba: tf.Tensor) -> tf.Tensor:
+    """Returns uint8[height, width, 3] of uint8[height, width, 4]."""
+    ink, cover = tf.cast(rgba[..., :3], tf.uint16), tf.cast(rgba[..., 3:], tf.uint16)
+    # The sum is at most 255 * 255 + 127, which 16 bits hold.
+    return tf.cast((ink * cover + 255 * (255 - cover) + 127) // 255, tf.uint8)
 
 
-def _bmp(encoded: tf.Tensor, facts: header.Facts) -> tf.Tensor:
+def _gif(encoded: tf.Tensor) -> tf.Tensor:
+    """Returns uint8[height, width, 3], the first frame of a GIF, over white where it is transparent."""
+    return tf.io.decode_image(gif.first_frame(encoded), channels=3, expand_animations=False)
+
+
+def _bmp(encoded: tf.Tensor, facts: formats.Facts) -> tf.Tensor:
     """Returns uint8[height, width, 3] of a BMP; its fourth channel, where there is one, is padding."""
 
     def indexed() -> tf.Tensor:

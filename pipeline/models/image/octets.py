@@ -31,6 +31,11 @@ def piece(encoded: tf.Tensor, position: tf.Tensor | int, count: tf.Tensor | int)
     return tf.strings.substr(encoded, start, tf.cast(count, tf.int64))
 
 
+def begins(text: tf.Tensor, prefix: bytes) -> tf.Tensor:
+    """Returns bool[], whether a string, string[], begins with some bytes."""
+    return piece(text, 0, len(prefix)) == prefix
+
+
 def length(encoded: tf.Tensor) -> tf.Tensor:
     """Returns int64[], the number of bytes of a string."""
     return tf.cast(tf.strings.length(encoded), tf.int64)

@@ -12,6 +12,7 @@ parent's probability is the sum of its classes' probabilities, so the two levels
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -63,8 +64,8 @@ class ServingModule(tf.Module):
         super().__init__(name="image")
         self.weights = list(variables)
         self.transform = tf.saved_model.load(transform.transform_savedmodel_dir)
-        # Closures hide the network, and plain values, from the tracking of attributes.
-        self._logits = lambda pixels: logits(pixels)
+        # A partial and a closure hide a Keras model, and a dict, from the tracking of attributes.
+        self._logits = functools.partial(logits)
         schema = transform.raw_feature_spec()
         self._raw = lambda: schema
         self._labels = labels
