@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import Any
 
 from tfx import types
-from tfx.components.util import examples_utils
 from tfx.dsl.components.base import base_executor
-from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils
 
 from components.ingest import sources, spec
+from components.ingest.artifacts import describe_examples
 from components.ingest.ingestion import ingest
-from components.ingest.report import keep_refused
+from components.ingest.report import keep_refused, refused_dir
 from components.ingest.splitting import split_names
 from core.errors import DataError
 
@@ -63,27 +61,8 @@ class Executor(base_executor.BaseExecutor):
                 progress=lambda rows: _LOG.info("%d rows written", rows),
             )
         except DataError as error:
-            raise keep_refused(error, report_artifact.uri, _kept_dir(report_artifact.uri)) from error
-        _describe(examples, source, str(exec_properties["source_digest"]))
+            raise keep_refused(error, report_artifact.uri, refused_dir(report_artifact.uri)) from error
+        describe_examples(examples, source, str(exec_properties["source_digest"]))
         _LOG.info("%s", report.summary)
         for warning in report.warnings:
             _LOG.warning("%s", warning)
-
-
-def _kept_dir(report_dir: str) -> str:
-    """Returns where a refused execution's report is kept, outside of the artifact, which TFX deletes then.
-
-    It is <node directory>/refused/<execution>/.
-    """
-    return os.path.join(os.path.dirname(os.path.dirname(report_dir)), "refused", os.path.basename(report_dir))
-
-
-def _describe(examples: types.Artifact, source: sources.Source, digest: str) -> None:
-    """Sets the properties that TFX's readers and resolvers look for."""
-    examples_utils.set_payload_format(examples, example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE)
-    examples_utils.set_file_format(examples, "tfrecords_gzip")
-    examples.set_string_custom_property("input_fingerprint", digest)
-    # TFX's own ExampleGen says span 0 when the pattern has none: resolvers sort by it.
-    examples.set_int_custom_property("span", source.span or 0)
-    if source.version is not None:
-        examples.set_int_custom_property("version", source.version)

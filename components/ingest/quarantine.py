@@ -36,7 +36,7 @@ class Quarantine:
     def add(self, rejects: Iterable[Reject]) -> None:
         """Writes rejects and counts them."""
         for reject in rejects:
-            record = {"file": reject.file, "line": reject.line, "reason": reject.reason, "raw": reject.raw}
+            record = {"file": reject.file, "line": reject.line or None, "reason": reject.reason, "raw": reject.raw}
             self._stream.write(json.dumps(record, ensure_ascii=False) + "\n")
             self.by_file[reject.file] += 1
             if self.first is None:

@@ -167,3 +167,11 @@ def keep_refused(error: DataError, report_dir: str, kept: str) -> DataError:
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(report_dir, kept)
     return DataError(error.headline, place=error.place, hint=error.hint.replace(report_dir, kept))
+
+
+def refused_dir(report_dir: str) -> str:
+    """Returns where a refused execution's report is kept, outside of the artifact, which TFX deletes then.
+
+    It is <node directory>/refused/<execution>/.
+    """
+    return os.path.join(os.path.dirname(os.path.dirname(report_dir)), "refused", os.path.basename(report_dir))

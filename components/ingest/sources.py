@@ -12,8 +12,11 @@ import hashlib
 import importlib.util
 import os
 import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from components.ingest import spans
+from components.ingest.folders import walk
 from core.errors import ConfigError, DataError
 from core.files import sha256_file
 
@@ -33,6 +36,10 @@ class Source:
         version: Number of the version that was chosen; None without {VERSION}.
         skipped: (path, reason) of what lies beside the data and is not read.
         date: The run date that chose the span; None for a run without a date.
+        folder: For photos, the folder whose sub-folders are the classes; None for tables.
+        manifest: For photos, the file that names their classes; None without one.
+        unread: For photos, relative names that decide the result although no bytes are read: files that are set aside
+            by their name, and empty class folders.
     """
 
     files: tuple[str, ...]
@@ -40,10 +47,15 @@ class Source:
     version: int | None
     skipped: tuple[tuple[str, str], ...]
     date: datetime.date | None
+    folder: str | None = None
+    manifest: str | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def root(self) -> str:
-        """The deepest folder that holds every file."""
+        """The folder that names are relative to: of photos the folder of the classes, else the deepest that fits."""
+        if self.folder is not None:
+            return self.folder
         return os.path.commonpath([os.path.dirname(path) or "." for path in self.files])
 
     def name_of(self, path: str) -> str:
@@ -51,18 +63,19 @@ class Source:
         return os.path.relpath(path, self.root).replace(os.sep, "/")
 
 
-def resolve(path: str, *, kind: str, run_date: datetime.date | None) -> Source:
+def resolve(path: str, *, kind: str, run_date: datetime.date | None, manifest: str | None = None) -> Source:
     """Returns the files that a path stands for.
 
     Args:
         path: File, folder (searched to any depth), glob, or a pattern with {SPAN}, {VERSION} or {YYYY} {MM} {DD};
             `package:NAME/rest` is a file inside an installed package, which is not imported.
-        kind: csv, parquet or tfrecord; only names what was looked for in errors.
+        kind: csv, parquet or tfrecord, which only names what was looked for in errors; or images.
         run_date: The day of a scheduled run; a dated pattern needs it, and a span must match it.
+        manifest: `data.images.manifest`; for images only.
 
     Raises:
         ConfigError: The path cannot mean anything here: remote, unknown package, dated pattern without a date.
-        DataError: Nothing is there, or there is no data for that day.
+        DataError: Nothing is there, there is no data for that day, or no file among the photos begins like one.
     """
     location = _inside_package(path) if path.startswith(_PACKAGE_PREFIX) else os.path.expanduser(path)
     if _REMOTE.match(location):
@@ -72,6 +85,8 @@ def resolve(path: str, *, kind: str, run_date: datetime.date | None) -> Source:
             hint="copy or mount the data and point data.path at the local folder",
         )
     chosen = spans.choose(location, run_date=run_date)
+    if kind == "images":
+        return _photos(chosen, path, manifest, run_date)
     files: list[str] = []
     skipped: list[tuple[str, str]] = []
     for match in chosen.paths:
@@ -88,14 +103,57 @@ def resolve(path: str, *, kind: str, run_date: datetime.date | None) -> Source:
 def content_digest(source: Source) -> str:
     """Returns a hex SHA-256 over every file's bytes and name.
 
-    Names are relative to the files' common folder and times are not looked at: touching files or moving the
-    project changes nothing, one other byte changes everything.
+    Names are relative to `Source.root` and times are not looked at: touching files or moving the project changes
+    nothing, one other byte changes everything.
+    """
+    # Hashing runs outside of Python's lock, so threads use every core.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="digest") as pool:
+        return digest_of(source, pool.map(sha256_file if source.folder is None else _sha256_or_nothing, source.files))
+
+
+def digest_of(source: Source, hashes: Iterable[str]) -> str:
+    """Returns what `content_digest` does, from hashes that are known already.
+
+    Args:
+        source: The files.
+        hashes: Hex SHA-256 of each file of `source.files`; empty for a photo that cannot be read.
     """
     digest = hashlib.sha256()
-    for path in source.files:
-        digest.update(f"{source.name_of(path)}\0{sha256_file(path)}\n".encode("utf-8", "surrogateescape"))
+    for path, file_hash in zip(source.files, hashes, strict=True):
+        digest.update(f"{source.name_of(path)}\0{file_hash}\n".encode("utf-8", "surrogateescape"))
+    for name in source.unread:
+        digest.update(f"{name}\0\n".encode())
+    if source.manifest is not None:
+        digest.update(f"manifest\0{sha256_file(source.manifest)}\n".encode())
     digest.update(f"span={source.span} version={source.version}".encode())
     return digest.hexdigest()
+
+
+def _sha256_or_nothing(path: str) -> str:
+    """Returns a photo's hash; empty when it cannot be read, which sets one photo aside and does not stop a run."""
+    try:
+        return sha256_file(path)
+    except OSError:
+        return ""
+
+
+def _photos(chosen: spans.Choice, path: str, manifest: str | None, run_date: datetime.date | None) -> Source:
+    from components.ingest.images import listing
+
+    if len(chosen.paths) != 1:
+        raise DataError(f"photos are read from one folder, and {len(chosen.paths)} match data.path", place=path)
+    (folder,) = chosen.paths
+    found = listing.read(folder, manifest=manifest)
+    return Source(
+        files=tuple(entry.path for entry in found.entries),
+        span=chosen.span,
+        version=chosen.version,
+        skipped=tuple((os.path.join(folder, name), reason) for name, reason in found.ignored),
+        date=run_date,
+        folder=folder,
+        manifest=found.manifest,
+        unread=(*(reject.file for reject in found.rejects), *(f"{name}/" for name, _ in found.empty)),
+    )
 
 
 def _inside_package(path: str) -> str:
@@ -114,34 +172,10 @@ def _expand(path: str, *, named: bool) -> tuple[list[str], list[tuple[str, str]]
     if not os.path.isdir(path):
         # A file that the user names outright is data whatever it is called.
         return _sort_out([path], judge_names=not named)
-    candidates, passed_over = _walk(path)
+    below = walk(path, why_not=lambda name: "hidden or marker folder" if _is_marker(name) else "")
+    candidates = [os.path.join(folder, name) for folder, names in below.folders for name in names]
     files, skipped = _sort_out(candidates, judge_names=True)
-    return files, skipped + passed_over
-
-
-def _walk(root: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """Returns every file below a folder, through links as well, and the folders that were not entered."""
-    files: list[str] = []
-    passed_over: list[tuple[str, str]] = []
-    real_root = os.path.realpath(root)
-    entered = {real_root}
-    for directory, folders, names in os.walk(root, followlinks=True):
-        chosen = []
-        for name in sorted(folders):
-            folder = os.path.join(directory, name)
-            real = os.path.realpath(folder)
-            if _is_marker(name):
-                passed_over.append((folder, "hidden or marker folder"))
-            elif real in entered:
-                passed_over.append((folder, f"the same folder as {real}, which is read already"))
-            elif os.path.join(real_root, "").startswith(os.path.join(real, "")):
-                passed_over.append((folder, f"a link to {real}, which holds the folder that is read already"))
-            else:
-                entered.add(real)
-                chosen.append(name)
-        folders[:] = chosen
-        files += [os.path.join(directory, name) for name in sorted(names)]
-    return files, passed_over
+    return files, [*skipped, *below.passed_over]
 
 
 def _without_twins(paths: list[str]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -25,13 +25,14 @@ class SplitWriter:
         directory: The split's folder; created when missing.
         shards: Number of files.
         pool: Runs the compression, so that it overlaps with parsing; files stay in order.
+        gzip_level: 0 (only framed) to 9.
     """
 
-    def __init__(self, directory: str, shards: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, directory: str, shards: int, pool: ThreadPoolExecutor, gzip_level: int = _GZIP_LEVEL) -> None:
         os.makedirs(directory, exist_ok=True)
         self.count = 0
         self._shards = [
-            _Shard(os.path.join(directory, f"data_tfrecord-{index:05d}-of-{shards:05d}.gz"), pool)
+            _Shard(os.path.join(directory, f"data_tfrecord-{index:05d}-of-{shards:05d}.gz"), pool, gzip_level)
             for index in range(shards)
         ]
 
@@ -73,12 +74,13 @@ class SplitWriters:
     Args:
         directories: Folder by split name.
         shards: Number of files per split.
+        gzip_level: 0 to 9. 0 only frames the records: for what is compressed already.
     """
 
-    def __init__(self, directories: Mapping[str, str], shards: int) -> None:
+    def __init__(self, directories: Mapping[str, str], shards: int, gzip_level: int = _GZIP_LEVEL) -> None:
         # One thread keeps the order of the blocks of each file.
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gzip")
-        self.splits = {name: SplitWriter(path, shards, self._pool) for name, path in directories.items()}
+        self.splits = {name: SplitWriter(path, shards, self._pool, gzip_level) for name, path in directories.items()}
 
     def __enter__(self) -> SplitWriters:
         return self
@@ -96,12 +98,12 @@ class SplitWriters:
 class _Shard:
     """One gzip file, compressed on another thread with at most one block waiting."""
 
-    def __init__(self, path: str, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, path: str, pool: ThreadPoolExecutor, gzip_level: int) -> None:
         self._path = path
         self._temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.tmp")
         self._stream: BinaryIO = open(self._temporary, "wb")  # noqa: SIM115 - lives until close()
         # zlib's own header carries no time and no name: equal records give equal files.
-        self._gzip = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+        self._gzip = zlib.compressobj(gzip_level, zlib.DEFLATED, _GZIP_WINDOW)
         self._pool = pool
         self._pending: Future[None] | None = None
 

@@ -1,0 +1,1 @@
+"""Ingestion of photos: a tree of class folders, or a manifest, becomes splits of tf.Example records."""

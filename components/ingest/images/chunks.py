@@ -1,0 +1,189 @@
+"""Decodes photos in chunks: each leaves a TFRecord file and its facts in a work folder."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import hashlib
+import logging
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, Union
+
+from components.ingest import examples, tfrecord
+from components.ingest.images import facts
+from components.ingest.images.decode import Photo, Rejection, Rules, decode
+from components.ingest.images.facts import Fact
+from components.ingest.images.listing import Entry
+from core.label_map import parent_of
+
+_LOG = logging.getLogger(__name__)
+
+# Photos of a chunk: large enough that its last photo, decoded while other threads wait, does not count.
+CHUNK_PHOTOS = 128
+# Photos that are encoded as examples together.
+_BLOCK_PHOTOS = 16
+_RAW_BYTES = 64
+_FACTS_ENDING = ".facts.jsonl"
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """Some of the files.
+
+    Attributes:
+        index: Its place in the order of all chunks.
+        entries: The files.
+    """
+
+    index: int
+    entries: tuple[Entry, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoding:
+    """What every chunk is decoded by.
+
+    Attributes:
+        rules: How photos are read and stored.
+        group_pattern: Regular expression on file names with one group, the product id; None: each photo its own.
+        workspace: Folder for the results.
+        photos: Number of files in all chunks, for the log.
+    """
+
+    rules: Rules
+    group_pattern: Union[str, None]
+    workspace: str
+    photos: int
+
+
+def split_up(entries: Sequence[Entry], seed: str) -> list[Chunk]:
+    """Returns the files in chunks, in an order that is random but the same on every machine.
+
+    Neighbours in the splits are then of all classes, and no chunk gets all of the large photos.
+    """
+    order = sorted(entries, key=lambda entry: hashlib.blake2b(f"{seed}\0{entry.name}".encode(), digest_size=8).digest())
+    starts = range(0, len(order), CHUNK_PHOTOS)
+    return [Chunk(index, tuple(order[at : at + CHUNK_PHOTOS])) for index, at in enumerate(starts)]
+
+
+def decode_chunk(chunk: Chunk, decoding: Decoding) -> None:
+    """Writes the photos of a chunk and what became of each file.
+
+    Results depend on the chunk alone, so a repeated attempt leaves the same bytes. The facts are written last: their
+    file says that the chunk is done.
+    """
+    target = _shard_path(decoding.workspace, chunk.index)
+    pattern = re.compile(decoding.group_pattern) if decoding.group_pattern is not None else None
+    outcomes: list[Fact] = []
+    block: list[tuple[Fact, Photo]] = []
+    with open(target, "wb") as stream, ThreadPoolExecutor(_cores(), thread_name_prefix="photos") as pool:
+        for fact, photo in _in_order(pool, lambda entry: _read(entry, pattern, decoding.rules), chunk.entries):
+            outcomes.append(fact)
+            if photo is not None:
+                block.append((fact, photo))
+            if len(block) == _BLOCK_PHOTOS:
+                stream.write(_framed(block))
+                block = []
+        stream.write(_framed(block))
+    facts.write(f"{target}{_FACTS_ENDING}", outcomes)
+    finished = sum(name.endswith(_FACTS_ENDING) for name in os.listdir(decoding.workspace))
+    _LOG.info("%d of %d photos decoded", min(finished * CHUNK_PHOTOS, decoding.photos), decoding.photos)
+
+
+def results(chunks: Iterable[Chunk], workspace: str) -> Iterator[Fact]:
+    """Yields the facts of finished chunks in the chunks' order."""
+    for chunk in chunks:
+        yield from facts.read(f"{_shard_path(workspace, chunk.index)}{_FACTS_ENDING}")
+
+
+def records(chunks: Iterable[Chunk], workspace: str) -> Iterator[bytes]:
+    """Yields the serialized tf.Example of each photo in the order of the facts without a reason; checksums are checked.
+
+    The file of a chunk is removed once it was read, so that photos do not lie on the disk twice.
+    """
+    for chunk in chunks:
+        path = _shard_path(workspace, chunk.index)
+        if os.path.getsize(path):
+            for _, data in tfrecord.read(path):
+                yield data
+        os.unlink(path)
+
+
+def group_of(entry: Entry, pattern: re.Pattern[str] | None) -> str:
+    """Returns a photo's product id: the manifest's, else what the pattern finds in the file name; empty for none."""
+    if entry.group or pattern is None:
+        return entry.group
+    found = pattern.search(unicodedata.normalize("NFC", os.path.basename(entry.name)))
+    return (found.group(1) or "") if found else ""
+
+
+def _read(entry: Entry, pattern: re.Pattern[str] | None, rules: Rules) -> tuple[Fact, Union[Photo, None]]:
+    group = group_of(entry, pattern)
+    fact = Fact(entry.name, entry.label, group or entry.name, "", entry.line, own_group=bool(group))
+    try:
+        with open(entry.path, "rb") as stream:
+            data = stream.read()
+    except OSError as error:
+        return dataclasses.replace(fact, reason=f"cannot be read: {error.strerror}"), None
+    sha256 = hashlib.sha256(data).hexdigest()
+    photo = decode(data, rules)
+    if isinstance(photo, Rejection):
+        raw = data[:_RAW_BYTES].decode("ascii", "backslashreplace")
+        return dataclasses.replace(fact, sha256=sha256, reason=photo.reason, raw=raw), None
+    return (
+        dataclasses.replace(fact, sha256=sha256, phash=photo.phash, format=photo.format, converted=photo.converted),
+        photo,
+    )
+
+
+def _framed(block: Sequence[tuple[Fact, Photo]]) -> bytes:
+    """Returns photos as TFRecord bytes of tf.Example."""
+    import pyarrow
+
+    if not block:
+        return b""
+    columns: dict[str, Any] = {
+        "image": pyarrow.array([photo.jpeg for _, photo in block], pyarrow.binary()),
+        "width_px": pyarrow.array([photo.width_px for _, photo in block], pyarrow.int64()),
+        "height_px": pyarrow.array([photo.height_px for _, photo in block], pyarrow.int64()),
+        "brightness": pyarrow.array([photo.brightness for _, photo in block], pyarrow.float32()),
+    }
+    texts = {
+        "label": [fact.label for fact, _ in block],
+        "parent": [parent_of(fact.label) for fact, _ in block],
+        "path": [fact.name for fact, _ in block],
+        "group": [fact.group for fact, _ in block],
+        "sha256": [fact.sha256 for fact, _ in block],
+        "format": [fact.format for fact, _ in block],
+    }
+    columns |= {
+        name: pyarrow.array([text.encode() for text in values], pyarrow.binary()) for name, values in texts.items()
+    }
+    encoded = examples.encode(pyarrow.RecordBatch.from_pydict(columns))
+    return tfrecord.frame(encoded, tfrecord.checksums(encoded))
+
+
+def _in_order(pool: ThreadPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yields what the function returns for each item, in order, with few results waiting."""
+    waiting: collections.deque[Future[Result]] = collections.deque()
+    for item in items:
+        waiting.append(pool.submit(function, item))
+        if len(waiting) > 2 * _cores():
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _shard_path(workspace: str, index: int) -> str:
+    return os.path.join(workspace, f"photos-{index:06d}.tfrecord")
