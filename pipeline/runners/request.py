@@ -42,7 +42,12 @@ def facts_of(request: Request, run_id: str) -> RunFacts:
     from components.ingest import sources
 
     settings = request.loaded.settings
-    source = sources.resolve(settings.data.path, kind=settings.data.kind, run_date=settings.run.date)
+    source = sources.resolve(
+        settings.data.path,
+        kind=settings.data.kind,
+        run_date=settings.run.date,
+        manifest=settings.data.images.manifest,
+    )
     source_digest = sources.content_digest(source)
     modules = [name for stage in assembly.stages(settings) for name in stage.code]
     digests = {

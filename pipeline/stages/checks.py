@@ -39,7 +39,12 @@ def check(settings: Settings) -> None:
     else:
         _check_types(settings, curated)
     policy.check_names(dump(settings.data_gate), [feature.name for feature in curated.feature])
-    sources.resolve(settings.data.path, kind=settings.data.kind, run_date=settings.run.date)
+    sources.resolve(
+        settings.data.path,
+        kind=settings.data.kind,
+        run_date=settings.run.date,
+        manifest=settings.data.images.manifest,
+    )
 
 
 def _check_user_code(package: str) -> None:
