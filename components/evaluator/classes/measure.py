@@ -63,7 +63,7 @@ def measure(
         unlabelled += len(labels) - len(kept)
         if kept:
             truths = [label for label in labels if label is not None]
-            chosen = tf.gather(serialized, kept)
+            chosen = serialized if len(kept) == len(labels) else tf.gather(serialized, kept)
             evaluation.add(chosen, truths, [paths[row] for row in kept], [names[row] for row in kept])
         if step % _LOG_EVERY == 0:
             _LOG.info("%d examples evaluated", seen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -69,11 +70,17 @@ def read(serialized: Any) -> tuple[list[str | None], list[str | None]]:
         parsed = tf.io.parse_example(serialized, wanted)
     except tf.errors.InvalidArgumentError as error:
         raise DataError(f"{LABEL!r} or {PATH!r} of an eval example holds numbers, not text") from error
-    labels, paths = (parsed[name].to_list() for name in (LABEL, PATH))
+    labels, paths = (_values(parsed[name]) for name in (LABEL, PATH))
     several = [values for values in labels if len(values) > 1]
     if several:
         raise DataError(f"an eval example has {len(several[0])} labels: {', '.join(map(_text, several[0][:3]))}")
     return [_first(values) for values in labels], [_first(values) for values in paths]
+
+
+def _values(ragged: Any) -> list[list[bytes]]:
+    # RaggedTensor.to_list asks TensorFlow for each row by itself.
+    flat, splits = ragged.flat_values.numpy().tolist(), ragged.row_splits.numpy().tolist()
+    return [flat[start:end] for start, end in itertools.pairwise(splits)]
 
 
 def _first(values: list[bytes]) -> str | None:
