@@ -64,8 +64,11 @@ class ServingModule(tf.Module):
         super().__init__(name="image")
         self.weights = list(variables)
         self.transform = tf.saved_model.load(transform.transform_savedmodel_dir)
-        # A partial and a closure hide a Keras model, and a dict, from the tracking of attributes.
+        # Partials and a closure hide a Keras model, a function and a dict from the tracking of attributes.
         self._logits = functools.partial(logits)
+        # A function of its own: what two signatures share is traced once, which takes seconds.
+        decode = tf.function(lambda image: decoder.decode_batch(image, side_px), autograph=False)
+        self._decode = functools.partial(decode)
         schema = transform.raw_feature_spec()
         self._raw = lambda: schema
         self._labels = labels
@@ -94,7 +97,7 @@ class ServingModule(tf.Module):
     def serving_raw(self, image: tf.Tensor) -> Answers:
         """Returns the answers for encoded photos, string[batch]."""
         photos = self._transformed({names.IMAGE: image})[names.IMAGE]
-        return self._answers(self._probabilities(tf.cast(decoder.decode_batch(photos, self._side_px), tf.float32)))
+        return self._answers(self._probabilities(tf.cast(self._decode(photos), tf.float32)))
 
     def transform_features(self, examples: tf.Tensor) -> Answers:
         """Returns `image` and `label_index` of serialized tf.Examples, string[batch].
