@@ -57,5 +57,5 @@ def _unknown(facts: ClassFacts, examples: int) -> GateResult:
     named = [f"{label} ({number})" for label, number in list(facts.unknown.items())[:_NAMED]]
     more = len(facts.unknown) - len(named)
     listed = ", ".join(named) + (f" and {more} more" if more else "")
-    reason = f"{count} of {examples} examples are of classes that the model does not know and count as wrong: {listed}"
+    reason = f"{count} of {examples} examples are of classes unknown to the model and count as wrong: {listed}"
     return GateResult(name, Status.FAILED, count, 0, "examples", reason, Severity.WARN, details)

@@ -235,6 +235,18 @@ def test_batches_do_not_matter(batch: int) -> None:
     assert len(whole.facts.mistakes) == MOST_MISTAKES
 
 
+def test_the_surest_mistakes_are_kept_and_equal_ones_go_by_path() -> None:
+    """Of more mistakes than fit the most probable stay, surest first; the order of the examples says nothing."""
+    labels, confusion = LabelMap(("a", "b")), Confusion(LabelMap(("a", "b")))
+    sure = np.repeat([0.6, 0.9, 0.7], MOST_MISTAKES // 2)
+    paths = [f"{number:03}.jpg" for number in range(len(sure))]
+    for order in (np.arange(len(sure))[::-1][:80], np.arange(len(sure))[::-1][80:]):
+        answers = compare(np.stack([1 - sure[order], sure[order]], axis=1), ["a"] * len(order), labels)
+        confusion.add(answers, np.zeros(len(order), np.int64), ["a"] * len(order), [paths[row] for row in order])
+    assert [mistake.path for mistake in confusion.mistakes] == [*paths[50:100], *paths[100:150]]
+    assert {mistake.predicted for mistake in confusion.mistakes} == {"b"}
+
+
 def test_the_best_class_need_not_be_of_the_best_parent() -> None:
     """Two middling children outweigh the best class: right by class and wrong by parent at once."""
     case = Case(("a > x", "b > x", "b > z"), ("a > x",), np.array([[0.4, 0.3, 0.3]]))

@@ -207,6 +207,8 @@ def test_the_record_and_the_files_hold_only_json(tmp_path: Path) -> None:
     table = (tmp_path / "confusion_matrix.csv").read_text(encoding="utf-8").splitlines()
     assert len(table) == 12
     assert table[-1] == "(unknown to the model),0,0,2,0,0,0,0,0,0,0"
+    reports.write(str(tmp_path / "known"), _facts())
+    assert len((tmp_path / "known" / "confusion_matrix.csv").read_text(encoding="utf-8").splitlines()) == 11
     line = (tmp_path / "mistakes.jsonl").read_text(encoding="utf-8")
     assert json.loads(line) == dataclasses.asdict(mistake)
     assert "é" in line
