@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar, Union
+from typing import TypeVar, Union
 
 from components.ingest import examples, tfrecord
 from components.ingest.images import facts
@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 # Photos of a chunk: large enough that its last photo, decoded while other threads wait, does not count.
 CHUNK_PHOTOS = 128
-# Photos that are encoded as examples together.
+# Photos that are written together.
 _BLOCK_PHOTOS = 16
 _RAW_BYTES = 64
 _FACTS_ENDING = ".facts.jsonl"
@@ -82,12 +82,12 @@ def decode_chunk(chunk: Chunk, decoding: Decoding) -> None:
     target = _shard_path(decoding.workspace, chunk.index)
     pattern = re.compile(decoding.group_pattern) if decoding.group_pattern is not None else None
     outcomes: list[Fact] = []
-    block: list[tuple[Fact, Photo]] = []
+    block: list[bytes] = []
     with open(target, "wb") as stream, ThreadPoolExecutor(_cores(), thread_name_prefix="photos") as pool:
-        for fact, photo in _in_order(pool, lambda entry: _read(entry, pattern, decoding.rules), chunk.entries):
+        for fact, record in _in_order(pool, lambda entry: _read(entry, pattern, decoding.rules), chunk.entries):
             outcomes.append(fact)
-            if photo is not None:
-                block.append((fact, photo))
+            if record is not None:
+                block.append(record)
             if len(block) == _BLOCK_PHOTOS:
                 stream.write(_framed(block))
                 block = []
@@ -124,7 +124,8 @@ def group_of(entry: Entry, pattern: re.Pattern[str] | None) -> str:
     return (found.group(1) or "") if found else ""
 
 
-def _read(entry: Entry, pattern: re.Pattern[str] | None, rules: Rules) -> tuple[Fact, Union[Photo, None]]:
+def _read(entry: Entry, pattern: re.Pattern[str] | None, rules: Rules) -> tuple[Fact, Union[bytes, None]]:
+    """Returns what is known of a file, and its serialized tf.Example; None for one that is set aside."""
     group = group_of(entry, pattern)
     fact = Fact(entry.name, entry.label, group or entry.name, "", entry.line, own_group=bool(group))
     try:
@@ -137,37 +138,35 @@ def _read(entry: Entry, pattern: re.Pattern[str] | None, rules: Rules) -> tuple[
     if isinstance(photo, Rejection):
         raw = data[:_RAW_BYTES].decode("ascii", "backslashreplace")
         return dataclasses.replace(fact, sha256=sha256, reason=photo.reason, raw=raw), None
-    return (
-        dataclasses.replace(fact, sha256=sha256, phash=photo.phash, format=photo.format, converted=photo.converted),
-        photo,
+    fact = dataclasses.replace(fact, sha256=sha256, phash=photo.phash, format=photo.format, converted=photo.converted)
+    return fact, _example(fact, photo)
+
+
+def _example(fact: Fact, photo: Photo) -> bytes:
+    texts = {
+        "label": fact.label,
+        "parent": parent_of(fact.label),
+        "path": fact.name,
+        "group": fact.group,
+        "sha256": fact.sha256,
+        "format": fact.format,
+    }
+    return examples.encode_one(
+        {
+            "image": photo.jpeg,
+            "width_px": photo.width_px,
+            "height_px": photo.height_px,
+            "brightness": photo.brightness,
+            **{name: text.encode("utf-8") for name, text in texts.items()},
+        }
     )
 
 
-def _framed(block: Sequence[tuple[Fact, Photo]]) -> bytes:
-    """Returns photos as TFRecord bytes of tf.Example."""
+def _framed(block: Sequence[bytes]) -> bytes:
     import pyarrow
 
-    if not block:
-        return b""
-    columns: dict[str, Any] = {
-        "image": pyarrow.array([photo.jpeg for _, photo in block], pyarrow.binary()),
-        "width_px": pyarrow.array([photo.width_px for _, photo in block], pyarrow.int64()),
-        "height_px": pyarrow.array([photo.height_px for _, photo in block], pyarrow.int64()),
-        "brightness": pyarrow.array([photo.brightness for _, photo in block], pyarrow.float32()),
-    }
-    texts = {
-        "label": [fact.label for fact, _ in block],
-        "parent": [parent_of(fact.label) for fact, _ in block],
-        "path": [fact.name for fact, _ in block],
-        "group": [fact.group for fact, _ in block],
-        "sha256": [fact.sha256 for fact, _ in block],
-        "format": [fact.format for fact, _ in block],
-    }
-    columns |= {
-        name: pyarrow.array([text.encode() for text in values], pyarrow.binary()) for name, values in texts.items()
-    }
-    encoded = examples.encode(pyarrow.RecordBatch.from_pydict(columns))
-    return tfrecord.frame(encoded, tfrecord.checksums(encoded))
+    records = pyarrow.array(block, pyarrow.large_binary())
+    return tfrecord.frame(records, tfrecord.checksums(records))
 
 
 def _in_order(pool: ThreadPoolExecutor, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

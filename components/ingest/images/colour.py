@@ -58,7 +58,9 @@ def to_srgb(image: Image.Image, background: RGB) -> tuple[Image.Image, list[str]
     converted = _through_profile(image, profile)
     if converted is not None:
         applied.append("profile")
-    rgb = converted if converted is not None else image.convert("RGB")
+    rgb = image if converted is None else converted
+    if rgb.mode != "RGB":
+        rgb = rgb.convert("RGB")
     if alpha is not None:
         rgb = Image.composite(rgb, Image.new("RGB", rgb.size, background), alpha)
     return rgb, applied

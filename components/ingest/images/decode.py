@@ -12,7 +12,7 @@ from typing import Union
 
 import imagehash
 import numpy as np
-from PIL import ExifTags, Image, ImageStat, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from components.ingest.images import sniff
 from components.ingest.images.colour import RGB, to_srgb
@@ -23,6 +23,7 @@ from core.settings.images import ImageIngestSettings
 _DRAFT_FACTOR = 2
 # Luma levels of a picture whose perceptual hash would be made of noise: it has no structure to compare.
 _PLAIN_DEVIATION = 4.0
+_LEVELS = np.arange(256, dtype=np.float64)
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -137,10 +138,9 @@ def _photo(image: Image.Image, kind: str, rules: Rules) -> Union[Photo, Rejectio
         converted.append("resized")
         rgb = rgb.resize(_fitting(width, height, rules.max_side_px), Image.Resampling.LANCZOS)
     luma = rgb.convert("L")
-    statistics = ImageStat.Stat(luma)
-    phash = _phash(luma) if statistics.stddev[0] > _PLAIN_DEVIATION else None
-    brightness = statistics.mean[0] / 255
-    return Photo(_encoded(rgb, rules.jpeg_quality), width, height, kind, brightness, phash, tuple(converted))
+    mean, deviation = _mean_and_deviation(luma)
+    phash = _phash(luma) if deviation > _PLAIN_DEVIATION else None
+    return Photo(_encoded(rgb, rules.jpeg_quality), width, height, kind, mean / 255, phash, tuple(converted))
 
 
 def _orientation(image: Image.Image) -> int:
@@ -162,6 +162,12 @@ def _is_animated(image: Image.Image) -> bool:
 def _fitting(width: int, height: int, side: int) -> tuple[int, int]:
     longest = max(width, height)
     return max(1, round(width * side / longest)), max(1, round(height * side / longest))
+
+
+def _mean_and_deviation(luma: Image.Image) -> tuple[float, float]:
+    counts = np.array(luma.histogram(), np.float64)
+    mean = float(counts @ _LEVELS / counts.sum())
+    return mean, float(counts @ (_LEVELS - mean) ** 2 / counts.sum()) ** 0.5
 
 
 def _phash(luma: Image.Image) -> int:

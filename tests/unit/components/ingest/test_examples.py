@@ -60,3 +60,13 @@ def test_rows_without_any_value_are_empty_examples() -> None:
 def test_no_rows() -> None:
     """An empty batch gives no examples."""
     assert len(examples.encode(BATCH.slice(0, 0))) == 0
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 300, -1, (1 << 63) - 1, -(1 << 63)])
+def test_one_row_alone_is_written_like_a_column(number: int) -> None:
+    """A single record has the bytes that the same row has in a batch."""
+    row = {"zeta": number, "image": b"\xff\xd8" * 200, "alpha": 0.25, "é": b"", "empty": b"x"}
+    types = {"zeta": pa.int64(), "alpha": pa.float32()}
+    columns = {name: pa.array([value], types.get(name, pa.binary())) for name, value in row.items()}
+    assert examples.encode_one(row) == examples.encode(pa.RecordBatch.from_pydict(columns))[0].as_py()
+    assert examples.encode_one({}) == b""
