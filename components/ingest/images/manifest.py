@@ -6,6 +6,7 @@ import csv
 import difflib
 import json
 import os
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -143,5 +144,7 @@ def _checked(row: Mapping[str, object], place: str) -> dict[str, str]:
             text = "" if value is None else str(value)
         if not isinstance(text, str) or (column in _NEEDED and not text.strip()):
             raise DataError(f"no text under {column!r}", place=place)
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in text.strip()):
+            raise DataError(f"a control character or half a letter under {column!r}", place=place)
         texts[column] = text.strip()
     return texts

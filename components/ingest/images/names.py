@@ -71,8 +71,9 @@ def label_of(levels: Sequence[str], *, place: str) -> str:
         problem = ""
         if not level.strip():
             problem = "is empty"
-        elif SEPARATOR in level:
-            problem = f"holds {SEPARATOR!r}, which stands between the levels of a class"
+        elif SEPARATOR in f" {level} ":
+            # At an end of a name too: "a >" above "b" would read like "a" above "> b".
+            problem = f"holds {SEPARATOR.strip()!r} as a word, which stands between the levels of a class"
         elif any(unicodedata.category(character) == "Cc" for character in level):
             problem = "holds a control character"
         elif not is_text(level):

@@ -181,3 +181,15 @@ def test_changed_photos_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="changed after this run began"):
         Executor().Do({}, {"examples": [examples], "ingest_report": [report]}, properties)
     assert os.listdir(examples.uri) == []
+
+
+def test_real_photos_are_all_accounted_for(tmp_path: Path) -> None:
+    """A folder of real photos decodes on Beam without a bad one; every class is in both splits, nothing is shared."""
+    folder = os.environ.get("FOREBAY_PHOTOS", "")
+    if not os.path.isdir(folder):
+        pytest.skip("FOREBAY_PHOTOS names no folder of photos")
+    run_pipeline(tmp_path, data_settings(folder))
+    report = json.loads(only(tmp_path, "root/ExampleGen/ingest_report/*/ingest_report.json").read_text())
+    assert report["rows_read"] == sum(report["rows_written"].values()) + report["duplicates"]
+    assert all(count for splits in report["classes"].values() for count in splits.values())
+    assert report["split"]["leakage"]["near_duplicates_shared"] == 0

@@ -159,16 +159,56 @@ def test_cmyk_tiff_is_not_inverted(picture, encoded) -> None:
     assert distance(pixels(photo), dark) < NEAR
 
 
-def test_wide_gamut_profile_is_converted(encoded) -> None:
-    """An embedded profile is applied: the same numbers under another profile are another colour."""
-    swapped = ImageCms.createProfile("sRGB")
+def profile_with_swapped_primaries() -> bytes:
+    """Returns an ICC profile of version 2 that is sRGB's, but for red and green, which change places."""
+
+    def fixed(*numbers: float) -> bytes:
+        return struct.pack(f">{len(numbers)}i", *(round(number * 65536) for number in numbers))
+
+    red, green, blue = (0.4361, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)
+    gamma = b"curv" + struct.pack(">IIHH", 0, 1, round(2.2 * 256), 0)
+    text = b"swapped\0"
+    tags = {
+        b"desc": b"desc" + struct.pack(">II", 0, len(text)) + text + bytes(78),
+        b"cprt": b"text" + bytes(4) + text,
+        b"wtpt": b"XYZ " + bytes(4) + fixed(0.9642, 1.0, 0.8249),
+        b"rXYZ": b"XYZ " + bytes(4) + fixed(*green),
+        b"gXYZ": b"XYZ " + bytes(4) + fixed(*red),
+        b"bXYZ": b"XYZ " + bytes(4) + fixed(*blue),
+        b"rTRC": gamma,
+        b"gTRC": gamma,
+        b"bTRC": gamma,
+    }
+    table, body = struct.pack(">I", len(tags)), b""
+    for name, content in tags.items():
+        padded = content + bytes(-len(content) % 4)
+        table += name + struct.pack(">II", 132 + 12 * len(tags) + len(body), len(content))
+        body += padded
+    head = struct.pack(">I4sI4s4s4s", 132 + 12 * len(tags) + len(body), b"lcms", 0x02100000, b"mntr", b"RGB ", b"XYZ ")
+    head += bytes(12) + b"acsp" + bytes(28) + fixed(0.9642, 1.0, 0.8249)
+    return head + bytes(128 - len(head)) + table + body
+
+
+def test_colour_profile_is_applied(encoded) -> None:
+    """Under a profile whose red is green, the numbers of a red photo are stored as green; transparency stays."""
+    red = Image.new("RGB", (32, 32), (220, 40, 40))
+    photo = kept(encoded(red, icc_profile=profile_with_swapped_primaries(), quality=95))
+    assert photo.converted == ("profile",)
+    assert pixels(photo).getpixel((16, 16)) == pytest.approx((40, 220, 40), abs=8)
+    clear = red.convert("RGBA")
+    clear.putalpha(0)
+    photo = kept(encoded(clear, "PNG", icc_profile=profile_with_swapped_primaries()))
+    assert pixels(photo).getpixel((16, 16)) == pytest.approx((255, 255, 255), abs=2)
+
+
+@pytest.mark.parametrize("profile", ["sRGB", "LAB", "damaged"])
+def test_profiles_that_change_nothing(encoded, profile: str) -> None:
+    """The profile of sRGB itself, one for another kind of pixels and a damaged one leave the colours alone."""
+    name = "sRGB" if profile == "damaged" else profile
+    icc = ImageCms.ImageCmsProfile(ImageCms.createProfile(name)).tobytes()
     plain = Image.new("RGB", (32, 32), (200, 60, 60))
-    lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
-    srgb = ImageCms.ImageCmsProfile(swapped).tobytes()
-    assert kept(encoded(plain, icc_profile=srgb)).converted == ()
-    # A profile for another kind of pixels, or one that is damaged, is passed over.
-    assert kept(encoded(plain, icc_profile=lab)).converted == ()
-    photo = kept(encoded(plain, icc_profile=srgb[:100] + b"\0" * 300))
+    photo = kept(encoded(plain, icc_profile=icc[:100] + bytes(300) if profile == "damaged" else icc))
+    assert photo.converted == ()
     assert distance(pixels(photo), plain) < NEAR
 
 

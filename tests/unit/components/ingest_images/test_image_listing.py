@@ -100,7 +100,8 @@ def test_composed_and_decomposed_letters_are_one_class(tree, photo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "problem"), [("a > b", "stands between"), ("a\nb", "control character"), (" ", "is empty")]
+    ("folder", "problem"),
+    [("a > b", "stands between"), ("> b", "stands between"), ("a\nb", "control character"), (" ", "is empty")],
 )
 def test_names_that_cannot_be_a_level_are_refused(tree, photo, folder: str, problem: str) -> None:
     """A folder name that could not be told from two levels, or not be shown, is refused by name."""
@@ -183,6 +184,14 @@ def test_manifests_that_cannot_be_meant_are_refused(tree, photo, text: str, line
         listing.read(str(root), manifest="list.csv")
     assert said in str(caught.value)
     assert caught.value.place == f"{root / 'list.csv'}:{line}"
+
+
+@pytest.mark.parametrize("path", ["1\0.jpg", "\ud800.jpg"], ids=["zero-byte", "half-a-letter"])
+def test_manifest_paths_that_no_file_can_have(tree, photo, path: str) -> None:
+    """A path that no file system has a name for is refused with its line."""
+    root = tree({"1.jpg": photo(1), "list.jsonl": json.dumps({"path": path, "label": "a"}).encode()})
+    with pytest.raises(DataError, match="control character or half a letter under 'path'"):
+        listing.read(str(root), manifest="list.jsonl")
 
 
 def test_missing_manifest(tree, photo) -> None:
