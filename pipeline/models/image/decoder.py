@@ -23,7 +23,7 @@ _SPARE = 2
 _RATIOS = (1, 2, 4, 8)
 # More bytes than any string has.
 _ALL = 2**62
-# Says that four inks are stored inverted, as every program does that writes such files, marked or not.
+# Says that four inks are stored inverted.
 _ADOBE_SEGMENT = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
 
@@ -144,17 +144,24 @@ def _shaped(branch: Callable[[], tf.Tensor]) -> tf.Tensor:
 
 def _jpeg(encoded: tf.Tensor, facts: formats.Facts, shrink: tf.Tensor) -> tf.Tensor:
     """Returns uint8[height, width, 3] of a JPEG, decoded as exactly as Pillow decodes it."""
-    marked = tf.cond(
-        facts.unmarked_inks,
-        lambda: tf.strings.join([octets.piece(encoded, 0, 2), _ADOBE_SEGMENT, octets.piece(encoded, 2, _ALL)]),
-        lambda: encoded,
-    )
 
-    def shrunk(ratio: int) -> tf.Tensor:
+    def shrunk(marked: tf.Tensor, ratio: int) -> tf.Tensor:
         pixels = tf.io.decode_jpeg(marked, channels=3, ratio=ratio, dct_method="INTEGER_ACCURATE")
         return tf.ensure_shape(pixels, [None, None, 3])
 
-    return tf.switch_case(shrink, [functools.partial(shrunk, ratio) for ratio in _RATIOS])
+    def decoded(marked: tf.Tensor) -> tf.Tensor:
+        return tf.switch_case(shrink, [functools.partial(shrunk, marked, ratio) for ratio in _RATIOS])
+
+    def likelier() -> tf.Tensor:
+        # Four inks without Adobe's marker are stored either way. Read the wrong way, light colours are black ink.
+        inverted = decoded(
+            tf.strings.join([octets.piece(encoded, 0, 2), _ADOBE_SEGMENT, octets.piece(encoded, 2, _ALL)])
+        )
+        plain = decoded(encoded)
+        brighter = tf.reduce_mean(tf.cast(plain, tf.float32)) > tf.reduce_mean(tf.cast(inverted, tf.float32))
+        return tf.where(brighter, plain, inverted)
+
+    return tf.cond(facts.unmarked_inks, likelier, lambda: decoded(encoded))
 
 
 def _png(encoded: tf.Tensor, facts: formats.Facts) -> tf.Tensor:

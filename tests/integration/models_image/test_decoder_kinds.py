@@ -1,0 +1,238 @@
+"""Every kind of photo gives the pixels that Pillow, and so the ingestion, makes of it; what is none gives one line."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageChops
+
+pytestmark = pytest.mark.integration
+
+SIDE_PX = 32
+
+
+@pytest.fixture(scope="module")
+def decode(graph_of: Callable[..., Any]) -> Any:
+    """The decoder of one whole photo."""
+    from pipeline.models.image import decoder
+
+    return graph_of(decoder.decode)
+
+
+@pytest.fixture(scope="module")
+def batch(graph_of: Callable[..., Any]) -> Any:
+    """The decoder of a batch, which serving uses."""
+    from pipeline.models.image import decoder
+
+    return graph_of(decoder.decode_batch, SIDE_PX, batch=True)
+
+
+def over_white(encoded: bytes) -> np.ndarray:
+    """Returns int64[height, width, 3], the photo as Pillow lays it over white."""
+    image = Image.open(io.BytesIO(encoded)).convert("RGBA")
+    background = Image.new("RGBA", image.size, "white")
+    background.alpha_composite(image)
+    return np.asarray(background.convert("RGB")).astype(int)
+
+
+def with_alpha(image: Image.Image) -> Image.Image:
+    """Returns a photo that fades from opaque to transparent."""
+    alpha = np.tile(np.linspace(0, 255, image.width).astype(np.uint8), (image.height, 1))
+    image = image.copy()
+    image.putalpha(Image.fromarray(alpha))
+    return image
+
+
+def without_adobe(jpeg: bytes) -> bytes:
+    """Returns a JPEG without its Adobe segment."""
+    start = jpeg.index(b"\xff\xee")
+    return jpeg[:start] + jpeg[start + 2 + int.from_bytes(jpeg[start + 2 : start + 4], "big") :]
+
+
+def palette(colours: int) -> Callable[[Image.Image], Image.Image]:
+    """Returns a function that reduces a photo to a palette."""
+    return lambda image: image.quantize(colours)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "options"),
+    [
+        pytest.param("JPEG", None, {}, id="JPEG"),
+        pytest.param("JPEG", None, {"progressive": True}, id="JPEG, progressive"),
+        pytest.param("JPEG", lambda image: image.convert("L"), {}, id="JPEG, grey"),
+        pytest.param("JPEG", lambda image: image.convert("CMYK"), {}, id="JPEG, CMYK"),
+        pytest.param("PNG", None, {}, id="PNG"),
+        pytest.param("PNG", lambda image: image.convert("L"), {}, id="PNG, grey"),
+        pytest.param("PNG", lambda image: image.convert("1"), {}, id="PNG, 1 bit"),
+        pytest.param("PNG", with_alpha, {}, id="PNG, transparent"),
+        pytest.param("PNG", lambda image: with_alpha(image).convert("LA"), {}, id="PNG, grey, transparent"),
+        pytest.param("PNG", palette(200), {}, id="PNG, palette of 8 bits"),
+        pytest.param("PNG", palette(12), {}, id="PNG, palette of 4 bits"),
+        pytest.param("PNG", palette(12), {"transparency": 3}, id="PNG, palette with a transparent colour"),
+        pytest.param("PNG", palette(4), {"transparency": bytes([0, 90, 180, 255])}, id="PNG, palette with alphas"),
+        pytest.param("PNG", None, {"transparency": (240, 240, 240)}, id="PNG, a transparent colour"),
+        pytest.param("GIF", palette(64), {}, id="GIF"),
+        pytest.param("GIF", palette(64), {"transparency": 3}, id="GIF, transparent"),
+        pytest.param("GIF", palette(64), {"transparency": 3, "interlace": 0}, id="GIF, transparent, not interlaced"),
+        pytest.param("BMP", None, {}, id="BMP"),
+        pytest.param("BMP", lambda image: image.convert("L"), {}, id="BMP, grey"),
+        pytest.param("BMP", palette(50), {}, id="BMP, palette"),
+        pytest.param("BMP", lambda image: image.convert("RGBA"), {}, id="BMP, 32 bits"),
+    ],
+)
+def test_the_pixels_are_those_of_pillow(
+    photos: Any, decode: Any, kind: str, change: Callable[..., Image.Image] | None, options: dict[str, Any]
+) -> None:
+    """Every colour mode becomes RGB, transparent pixels lie on white: at most 1 of 255 away from Pillow."""
+    image = photos.draw(61, 43)
+    encoded = photos.encode(change(image) if change else image, kind, **options)
+    pixels = decode(encoded).numpy()
+    assert pixels.dtype == np.uint8
+    assert np.abs(pixels.astype(int) - over_white(encoded)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param(lambda photos, inks: photos.encode(inks), id="Adobe's marker"),
+        pytest.param(lambda photos, inks: without_adobe(photos.encode(inks)), id="inverted, no marker"),
+        pytest.param(lambda photos, inks: without_adobe(photos.encode(ImageChops.invert(inks))), id="plain, no marker"),
+    ],
+)
+def test_four_inks_look_like_the_photo_they_were_made_of(
+    photos: Any, decode: Any, stored: Callable[[Any, Image.Image], bytes]
+) -> None:
+    """I04: a CMYK JPEG, with or without Adobe's marker, has the mean colour of its RGB original, within 3 of 255."""
+    image = photos.draw(80, 60)
+    pixels = decode(stored(photos, image.convert("CMYK"))).numpy()
+    assert np.abs(pixels.mean((0, 1)) - np.asarray(image).mean((0, 1))).max() < 3
+
+
+def test_a_sample_of_16_bits_is_divided_by_257_and_rounded(photos: Any, decode: Any) -> None:
+    """I05: all 65,536 greys become round(v / 257): 128 is 0, 129 is 1, 65,535 is 255."""
+    values = np.arange(65536, dtype=np.uint16).reshape(256, 256)
+    pixels = decode(photos.encode(Image.fromarray(values), "PNG")).numpy()
+    np.testing.assert_array_equal(pixels, np.repeat(np.round(values / 257).astype(np.uint8)[..., None], 3, axis=2))
+
+
+def test_the_first_frame_of_an_animation_counts(photos: Any, decode: Any) -> None:
+    """An animated GIF is its first frame, whatever follows; what follows need not even be readable."""
+    frames = [photos.draw(40, 30, seed).quantize(32) for seed in range(4)]
+    still = photos.encode(frames[0], "GIF")
+    moving = photos.encode(frames[0], "GIF", save_all=True, append_images=frames[1:], loop=0)
+    np.testing.assert_array_equal(decode(moving), decode(still))
+    np.testing.assert_array_equal(decode(moving[: len(still) + 60]), decode(still))
+
+
+def test_a_batch_mixes_kinds_and_sizes_and_keeps_its_order(
+    photos: Any, batch: Any, graph_of: Callable[..., Any]
+) -> None:
+    """Each row of a batch is what its photo gives alone, bit by bit; a batch of none gives none."""
+    from pipeline.models.image import decoder
+
+    alone = graph_of(decoder.decode_square, SIDE_PX)
+    kinds = ["JPEG", "PNG", "GIF", "BMP", "JPEG", "JPEG", "PNG"]
+    encoded = [
+        photos.encode(photos.draw(20 + 90 * row, 300 - 40 * row, seed=row), kind) for row, kind in enumerate(kinds)
+    ]
+    found = batch(encoded).numpy()
+    for row, photo in enumerate(encoded):
+        np.testing.assert_array_equal(found[row], alone(photo))
+    assert batch(np.array([], dtype=object).astype(bytes)).shape == (0, SIDE_PX, SIDE_PX, 3)
+
+
+def png_that_announces(width: int, height: int) -> bytes:
+    """Returns the beginning of a PNG whose header announces a size, and a few bytes of pixels."""
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(100))) + chunk(b"IEND", b"")
+    )
+
+
+def jpeg_that_announces(photos: Any, width: int, height: int) -> bytes:
+    """Returns a JPEG whose header announces another size than it has."""
+    encoded = photos.encode(photos.draw(16, 16))
+    frame = encoded.index(b"\xff\xc0") + 5
+    return encoded[:frame] + struct.pack(">HH", height, width) + encoded[frame + 4 :]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        pytest.param(lambda photos: b"", "is empty", id="no bytes"),
+        pytest.param(lambda photos: b"<!DOCTYPE html><title>404</title>", "is no photo", id="an error page"),
+        pytest.param(lambda photos: photos.encode(photos.draw(), "WEBP"), "is a WebP photo", id="WebP"),
+        pytest.param(lambda photos: photos.encode(photos.draw(), "TIFF"), "is no photo", id="TIFF"),
+        pytest.param(lambda photos: photos.encode(photos.draw())[:4000], "is damaged", id="half a JPEG"),
+        pytest.param(lambda photos: photos.encode(photos.draw(), "PNG")[:4000], "is damaged", id="half a PNG"),
+        pytest.param(lambda photos: photos.encode(photos.draw(), "GIF")[:4000], "is damaged", id="half a GIF"),
+        pytest.param(lambda photos: photos.encode(photos.draw(), "BMP")[:4000], "is damaged", id="half a BMP"),
+        pytest.param(lambda photos: b"\xff\xd8\xff\xe0", "has a damaged header", id="four bytes of a JPEG"),
+        pytest.param(lambda photos: photos.encode(photos.draw().convert("1"), "BMP"), "is a BMP of", id="1-bit BMP"),
+        pytest.param(lambda photos: png_that_announces(40_000, 40_000), "has too many pixels", id="PNG bomb"),
+        pytest.param(lambda photos: png_that_announces(2**31, 2**31), "has too many pixels", id="PNG of 2^62 pixels"),
+        pytest.param(lambda photos: jpeg_that_announces(photos, 65_000, 65_000), "has too many pixels", id="JPEG bomb"),
+        pytest.param(lambda photos: png_that_announces(0, 10), "has a damaged header", id="PNG without width"),
+        pytest.param(
+            lambda photos: b"GIF89a" + struct.pack("<HH", 60_000, 60_000) + bytes(50),
+            "has too many pixels",
+            id="GIF bomb",
+        ),
+    ],
+)
+def test_what_cannot_be_decoded_is_told_by_its_row_and_with_the_way_out(
+    photos: Any, batch: Any, make: Callable[[Any], bytes], said: str
+) -> None:
+    """The first bad row of a batch is named, what is wrong with it, and what to send, all in one line."""
+    import tensorflow as tf
+
+    good = photos.encode(photos.draw(30, 20))
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        batch([good, good, make(photos), good, b""])
+    (line,) = [line for line in str(caught.value).splitlines() if "row" in line]
+    assert f"row 2 of the batch {said}" in line
+    assert "send a JPEG, PNG, GIF or BMP photo of at most 100 megapixels" in line
+
+
+def test_one_photo_alone_is_told_the_same(photos: Any, decode: Any) -> None:
+    """Where there is no batch the error speaks of the photo."""
+    import tensorflow as tf
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the photo is a WebP photo: send a JPEG"):
+        decode(photos.encode(photos.draw(), "WEBP"))
+
+
+@pytest.mark.parametrize("size", [(1600, 1200), (900, 1700), (500, 333)], ids=str)
+def test_an_original_and_its_ingested_copy_look_alike(photos: Any, batch: Any, size: tuple[int, int]) -> None:
+    """What training sees of a photo, scaled to 512 and stored again, is what serving sees of the original."""
+    image = photos.draw(*size)
+    copy = image.copy()
+    copy.thumbnail((512, 512), Image.Resampling.LANCZOS)
+    stream = io.BytesIO()
+    copy.save(stream, "JPEG", quality=92)
+    original, ingested = batch([photos.encode(image), stream.getvalue()]).numpy().astype(int)
+    assert np.abs(original - ingested).mean() < 2
+    assert np.abs(original - ingested).max() < 40
+
+
+def test_a_large_photo_decoded_at_a_part_of_its_size_looks_the_same(photos: Any, graph_of: Callable[..., Any]) -> None:
+    """The short cut for large JPEGs, at a half to an eighth of the size, is at most 1 of 255 off in the mean."""
+    import tensorflow as tf
+
+    from pipeline.models.image import decoder
+
+    square, whole = graph_of(decoder.decode_square, SIDE_PX), graph_of(decoder.decode)
+    for width in (140, 300, 700, 1400):
+        encoded = photos.encode(photos.draw(width, width * 3 // 4))
+        exact = tf.image.resize(tf.cast(whole(encoded), tf.float32), [SIDE_PX, SIDE_PX], antialias=True)
+        assert np.abs(square(encoded).numpy() - exact.numpy()).mean() < 1.0

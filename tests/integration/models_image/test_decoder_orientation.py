@@ -1,0 +1,167 @@
+"""I03: a photo that was stored on its side is the same photo, whatever else its file holds."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageOps
+
+pytestmark = pytest.mark.integration
+
+SIDE_PX = 64
+
+
+@pytest.fixture(scope="module")
+def decode(graph_of: Callable[..., Any]) -> Any:
+    """The decoder of one whole photo."""
+    from pipeline.models.image import decoder
+
+    return graph_of(decoder.decode)
+
+
+@pytest.fixture(scope="module")
+def square(graph_of: Callable[..., Any]) -> Any:
+    """The decoder of one photo as the network sees it."""
+    from pipeline.models.image import decoder
+
+    return graph_of(decoder.decode_square, SIDE_PX)
+
+
+@pytest.fixture(scope="module")
+def orientation(graph_of: Callable[..., Any]) -> Any:
+    """The orientation in a header."""
+    from pipeline.models.image import header
+
+    return graph_of(lambda encoded: header.read(encoded).facts.orientation)
+
+
+def segment(marker: int, payload: bytes) -> bytes:
+    """Returns a JPEG segment."""
+    return bytes([0xFF, marker]) + (len(payload) + 2).to_bytes(2, "big") + payload
+
+
+def exif_block(value: int, order: str = "little", kind: int = 3, before: int = 0, first: int = 8) -> bytes:
+    """Returns EXIF data whose IFD0 begins at `first` and has `before` other entries before the orientation."""
+
+    def number(content: int, size: int) -> bytes:
+        return content.to_bytes(size, order)  # type: ignore[arg-type]
+
+    def entry(tag: int, content: bytes) -> bytes:
+        return number(tag, 2) + number(kind, 2) + number(1, 4) + content.ljust(4, b"\0")
+
+    head = (b"II" if order == "little" else b"MM") + number(42, 2) + number(first, 4)
+    entries = [entry(0x0200 + index, number(7, 2)) for index in range(before)]
+    entries.append(entry(0x0112, number(value, 2 if kind == 3 else 4)))
+    return head.ljust(first, b"\0") + number(len(entries), 2) + b"".join(entries) + number(0, 4)
+
+
+def with_segments(jpeg: bytes, *segments: bytes) -> bytes:
+    """Returns a JPEG with segments right behind its start."""
+    return jpeg[:2] + b"".join(segments) + jpeg[2:]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("stored", range(1, 9))
+def test_a_photo_on_its_side_is_its_upright_twin(photos: Any, decode: Any, square: Any, kind: str, stored: int) -> None:
+    """For each orientation, whole and as a square, the turned photo decodes to what the upright one decodes to."""
+    upright = photos.draw()
+    turned = photos.on_its_side(upright, stored, kind)
+    whole = decode(turned).numpy().astype(int)
+    assert whole.shape == (200, 300, 3)
+    # A JPEG's own losses differ between the two, a PNG has none.
+    tolerance = 1.5 if kind == "JPEG" else 0
+    assert np.abs(whole - np.asarray(upright)).mean() <= tolerance
+    twin = square(photos.encode(upright, kind)).numpy().astype(int)
+    assert np.abs(square(turned).numpy().astype(int) - twin).mean() <= tolerance / 2
+
+
+EXIF = b"Exif\0\0"
+JFIF = segment(0xE0, b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0")
+XMP = segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0<x:xmpmeta tiff:Orientation='3'/>")
+
+
+@pytest.mark.parametrize(
+    ("inserted", "found"),
+    [
+        pytest.param([segment(0xE1, EXIF + exif_block(6))], 6, id="little endian"),
+        pytest.param([segment(0xE1, EXIF + exif_block(8, "big"))], 8, id="big endian"),
+        pytest.param([segment(0xE1, EXIF + exif_block(5, before=40))], 5, id="the 41st entry"),
+        pytest.param([segment(0xE1, EXIF + exif_block(7, first=600))], 7, id="a directory far from the start"),
+        pytest.param([segment(0xE1, EXIF + exif_block(3, kind=4))], 3, id="a long number"),
+        pytest.param([segment(0xE1, EXIF + exif_block(3, "big", kind=4))], 3, id="a long number, big endian"),
+        pytest.param([JFIF, XMP, segment(0xE1, EXIF + exif_block(6))], 6, id="behind JFIF and XMP"),
+        pytest.param([segment(0xFE, b"x" * 65533)] * 3 + [segment(0xE1, EXIF + exif_block(6))], 6, id="far behind"),
+        pytest.param([b"\xff" * 9, segment(0xE1, EXIF + exif_block(6))], 6, id="fill bytes"),
+        pytest.param([segment(0xE1, EXIF + exif_block(n)) for n in (6, 3)], 6, id="the first of two"),
+        pytest.param([XMP], 1, id="XMP alone"),
+        pytest.param([segment(0xE1, EXIF + exif_block(0))], 1, id="zero"),
+        pytest.param([segment(0xE1, EXIF + exif_block(9))], 1, id="nine"),
+        pytest.param([segment(0xE1, EXIF + exif_block(6, kind=2))], 1, id="text instead of a number"),
+        pytest.param([segment(0xE1, EXIF + exif_block(6)[:15])], 1, id="cut in an entry"),
+        pytest.param([segment(0xE1, EXIF)], 1, id="nothing behind the name"),
+        pytest.param([segment(0xE1, EXIF + b"II*\0\xff\xff\xff\xff")], 1, id="a directory behind the end"),
+        pytest.param([segment(0xE1, EXIF + b"II*\0\x08\0\0\0\xff\xff")], 1, id="65,535 entries announced, none there"),
+        pytest.param([segment(0xE1, EXIF + b"XX" + exif_block(6)[2:])], 1, id="an unknown byte order"),
+        pytest.param([segment(0xE2, EXIF + exif_block(6))], 1, id="another segment"),
+    ],
+)
+def test_the_orientation_is_found_wherever_it_stands(
+    photos: Any, orientation: Any, decode: Any, inserted: list[bytes], found: int
+) -> None:
+    """Both byte orders, any place before the pixels; what is cut or lies counts as upright, and still decodes."""
+    jpeg = with_segments(photos.encode(photos.draw(30, 20)), *inserted)
+    assert orientation(jpeg).numpy() == found
+    assert decode(jpeg).shape == ((20, 30, 3) if found < 5 else (30, 20, 3))
+
+
+def test_pillow_agrees_on_where_the_orientation_stands(photos: Any, decode: Any) -> None:
+    """The ingestion, which uses Pillow, turns a photo with XMP before its EXIF the same way."""
+    jpeg = with_segments(photos.encode(photos.draw(60, 40)), XMP, segment(0xE1, EXIF + exif_block(6, "big", before=3)))
+    turned = ImageOps.exif_transpose(Image.open(io.BytesIO(jpeg)))
+    np.testing.assert_array_equal(decode(jpeg), np.asarray(turned))
+
+
+@pytest.fixture(scope="module")
+def batch(graph_of: Callable[..., Any]) -> Any:
+    """The decoder of a batch, which serving uses."""
+    from pipeline.models.image import decoder
+
+    return graph_of(decoder.decode_batch, 16, batch=True)
+
+
+def outcome(batch: Any, encoded: bytes) -> str:
+    """Returns what became of a batch of one photo: "a square", or the text of the error."""
+    import tensorflow as tf
+
+    try:
+        assert batch([encoded]).shape == (1, 16, 16, 3)
+    except tf.errors.InvalidArgumentError as error:
+        return str(error)
+    return "a square"
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_hostile_bytes_give_pixels_or_the_one_clear_error(photos: Any, batch: Any, data: st.DataObject) -> None:
+    """Random EXIF, changed bytes and cuts anywhere, in every kind of photo, end in a square or an error for row 0."""
+    kind = data.draw(st.sampled_from(["JPEG", "PNG", "GIF", "BMP"]))
+    encoded = photos.encode(photos.draw(24, 16), kind)
+    if kind == "JPEG":
+        block = exif_block(data.draw(st.integers(0, 65535)), data.draw(st.sampled_from(["little", "big"])))
+        at = data.draw(st.integers(0, len(block)))
+        block = block[:at] + data.draw(st.binary(max_size=40)) + block[at + data.draw(st.integers(0, 20)) :]
+        encoded = with_segments(encoded, segment(0xE1, EXIF + block))
+    changed = bytearray(encoded)
+    places = st.tuples(st.integers(0, len(encoded) - 1), st.integers(0, 255))
+    for place, value in data.draw(st.lists(places, max_size=4)):
+        changed[place] = value
+    cut = data.draw(st.integers(0, len(changed)) | st.just(len(changed)))
+    said = outcome(batch, bytes(changed[:cut]))
+    assert said == "a square" or re.search(r"row 0 of the batch .*: send a JPEG, PNG, GIF or BMP", said)
