@@ -8,8 +8,6 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Union
 
-from core.files import write_atomic
-
 
 @dataclasses.dataclass(frozen=True)
 class Fact:
@@ -43,9 +41,14 @@ class Fact:
 
 
 def write(path: str, facts: Iterable[Fact]) -> None:
-    """Writes facts as JSON lines, whole or not at all."""
-    lines = [json.dumps(dataclasses.asdict(fact), ensure_ascii=False) for fact in facts]
-    write_atomic(path, "\n".join(lines) + "\n")
+    """Writes facts as JSON lines, whole or not at all.
+
+    Nothing is forced to the disk: a run that loses power begins again.
+    """
+    temporary = f"{path}.tmp"
+    with open(temporary, "w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(dataclasses.asdict(fact), ensure_ascii=False) + "\n" for fact in facts)
+    os.replace(temporary, path)
 
 
 def read(path: str | os.PathLike[str]) -> Iterator[Fact]:

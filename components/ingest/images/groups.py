@@ -74,8 +74,9 @@ def look_alikes(photos: Sequence[Fact], near_bits: Union[int, None]) -> Pairs:
 def account(photos: Sequence[Fact], grouping: Grouping) -> dict[str, Any]:
     """Returns the report's `groups`: products, families, look-alikes, and the largest family, JSON-serializable."""
     family = grouping.family[: len(photos)]
-    sizes = np.bincount(family)
-    members = [fact for fact, number in zip(photos, family, strict=True) if number == sizes.argmax()]
+    sizes = np.bincount(family, minlength=1)
+    largest = sizes.argmax()
+    members = [fact for fact, number in zip(photos, family, strict=True) if number == largest]
     return {
         "products": len({fact.group for fact in photos}),
         "families": int((sizes > 0).sum()),

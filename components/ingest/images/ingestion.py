@@ -93,27 +93,40 @@ def ingest_photos(
     found = listing.read(source.root, manifest=data.images.manifest)
     _check_empty_classes(data, found)
     pieces = chunks.split_up(found.entries, data.split.seed)
-    names = split_names(data.split)
     with tempfile.TemporaryDirectory(prefix=".photos-", dir=work_dir) as workspace:
-        decoding = Decoding(Rules.of(data.images), data.images.group_pattern, workspace, len(found.entries))
-        decoder(pieces, decoding)
+        decoder(pieces, Decoding(Rules.of(data.images), data.images.group_pattern, workspace, len(found.entries)))
         facts = list(chunks.results(pieces, workspace))
         _check_unchanged(source, facts, source_digest)
         files = _sort_out(facts, found.rejects)
-        photos = files.photos
         with Quarantine(report_dir) as quarantine:
             quarantine.add(files.rejects)
-        grouping = groups.join(photos, files.copies, data.images.near_duplicate_bits)
-        codes, warnings = stratify.assign(photos, grouping.family[: len(photos)], data.split)
-        warnings += _group_warnings(data, found, photos, grouping)
-        with SplitWriters({name: split_uris[name] for name in names}, data.shards, _GZIP_LEVEL) as writers:
-            written = _copy(chunks.records(pieces, workspace), files, codes.tolist(), writers)
-            shared = leakage.count_shared(written, data.images.near_duplicate_bits)
-            accounts = Accounts(written, files.copies, files.rejects, groups.account(photos, grouping), shared)
-            result = report.make(data, source, found, accounts, warnings)
+        records = chunks.records(pieces, workspace)
+        directories = {name: split_uris[name] for name in split_names(data.split)}
+        with SplitWriters(directories, data.shards, _GZIP_LEVEL) as writers:
+            result = _split(data, source, found, files, records, writers)
             write_json_atomic(os.path.join(report_dir, FILE_NAME), result.to_dict())
             outcome.check(data, result, files.rejects, quarantine.path)
     return result
+
+
+def _split(
+    data: DataSettings,
+    source: Source,
+    found: Listing,
+    files: _Sorted,
+    records: Iterable[bytes],
+    writers: SplitWriters,
+) -> PhotoReport:
+    """Writes every photo to its split and returns what became of every file."""
+    photos, near_bits = files.photos, data.images.near_duplicate_bits
+    grouping = groups.join(photos, files.copies, near_bits)
+    codes, warnings = stratify.assign(photos, grouping.family[: len(photos)], data.split)
+    ids_expected = data.images.group_pattern is not None or any(entry.group for entry in found.entries)
+    warnings += groups.warnings_of(photos, grouping, ids_expected=ids_expected)
+    written = _copy(records, files, codes.tolist(), writers)
+    shared = leakage.count_shared(written, near_bits)
+    accounts = Accounts(written, files.copies, files.rejects, groups.account(photos, grouping), shared)
+    return report.make(data, source, found, accounts, warnings)
 
 
 def _check_empty_classes(data: DataSettings, found: Listing) -> None:
@@ -160,11 +173,6 @@ def _sort_out(facts: Sequence[Fact], unread: Sequence[Reject]) -> _Sorted:
     rejects = sorted([*unread, *rejects], key=lambda reject: (reject.file, reject.line))
     copies.sort(key=lambda fact: fact.name)
     return _Sorted(decoded, [fact.name not in left_out for fact in decoded], copies, rejects)
-
-
-def _group_warnings(data: DataSettings, found: Listing, photos: Sequence[Fact], grouping: groups.Grouping) -> list[str]:
-    given = data.images.group_pattern is not None or any(entry.group for entry in found.entries)
-    return groups.warnings_of(photos, grouping, ids_expected=given)
 
 
 def _copy(
