@@ -17,8 +17,8 @@ from pipeline.models.image import exif, formats, gif, header, octets
 
 # What an error tells a client to do.
 ADVICE = f"send a JPEG, PNG, GIF or BMP photo of at most {header.MAX_PIXELS // 1_000_000} megapixels"
-# A large JPEG is decoded at a half, a quarter or an eighth of its size, in half the time, as long as each side keeps
-# this many times the pixels that are wanted.
+# A large JPEG is decoded at a half, a quarter or an eighth of its size, in half the time, as long as it keeps this many
+# times the pixels that are wanted.
 _SPARE = 2
 _RATIOS = (1, 2, 4, 8)
 # More bytes than any string has.
@@ -44,7 +44,7 @@ def decode(encoded: tf.Tensor) -> tf.Tensor:
 
 
 def decode_square(encoded: tf.Tensor, side_px: int) -> tf.Tensor:
-    """Returns one photo, upright, scaled to a square; its shape is stretched, nothing is cut off.
+    """Returns one photo, upright, scaled into the middle of a white square; nothing is stretched or cut off.
 
     Args:
         encoded: string[], a JPEG, PNG, GIF or BMP.
@@ -105,23 +105,33 @@ def _refusal(name: tf.Tensor | str, problem: tf.Tensor) -> tf.Operation:
 
 
 def _square(encoded: tf.Tensor, head: header.Header, side_px: int) -> tf.Tensor:
-    """Returns uint8[side_px, side_px, 3]; black for what has been refused."""
-    facts = head.facts
-    room = tf.minimum(facts.height, facts.width) // (_SPARE * side_px)
+    """Returns uint8[side_px, side_px, 3]; black and white for what has been refused."""
+    stored = tf.maximum(tf.stack([head.facts.height, head.facts.width]), 1)
+    longest = tf.reduce_max(stored)
+    room = longest // (_SPARE * side_px)
     shrink = tf.where(head.kind == header.JPEG, tf.reduce_sum(tf.cast(room >= _RATIOS[1:], tf.int32)), 0)
-    size = tf.cast(tf.stack([facts.height, facts.width]), tf.float32) / tf.cast(tf.gather(_RATIOS, shrink), tf.float32)
+    ratio = tf.cast(tf.gather(_RATIOS, shrink), tf.float32)
+    size = tf.maximum(tf.cast(tf.round(side_px * stored / longest), tf.int32), 1)
     # What `tf.image.resize` does with antialias, but by the exact size: half of 225 is 112.5, decoded as 113.
     scaled = tf.raw_ops.ScaleAndTranslate(
         images=_pixels(encoded, head, shrink)[tf.newaxis],
-        size=[side_px, side_px],
-        scale=side_px / tf.maximum(size, 1.0),
+        size=size,
+        scale=tf.cast(size, tf.float32) * ratio / tf.cast(stored, tf.float32),
         translation=[0.0, 0.0],
         kernel_type="triangle",
         antialias=True,
     )[0]
     rounded = tf.cast(tf.clip_by_value(tf.round(scaled), 0.0, 255.0), tf.uint8)
-    # Turning comes last: a stretched photo may be turned before or after, and this one is small.
-    return tf.ensure_shape(exif.upright(rounded, head.facts.orientation), [side_px, side_px, 3])
+    # Turned before the white is added: of an odd number of rows the larger half is below, whichever way up it was.
+    return _padded(exif.upright(rounded, head.facts.orientation), side_px)
+
+
+def _padded(photo: tf.Tensor, side_px: int) -> tf.Tensor:
+    """Returns uint8[side_px, side_px, 3], a photo that is no larger than that, in the middle of white."""
+    spare = side_px - tf.shape(photo)[:2]
+    rows, columns = spare[0], spare[1]
+    margins = [[rows // 2, rows - rows // 2], [columns // 2, columns - columns // 2], [0, 0]]
+    return tf.ensure_shape(tf.pad(photo, margins, constant_values=255), [side_px, side_px, 3])
 
 
 def _pixels(encoded: tf.Tensor, head: header.Header, shrink: tf.Tensor) -> tf.Tensor:

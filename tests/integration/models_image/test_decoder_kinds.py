@@ -232,7 +232,27 @@ def test_a_large_photo_decoded_at_a_part_of_its_size_looks_the_same(photos: Any,
     from pipeline.models.image import decoder
 
     square, whole = graph_of(decoder.decode_square, SIDE_PX), graph_of(decoder.decode)
-    for width in (140, 300, 700, 1400):
-        encoded = photos.encode(photos.draw(width, width * 3 // 4))
+    for width in (140, 299, 700, 1401):
+        encoded = photos.encode(photos.draw(width, width))
         exact = tf.image.resize(tf.cast(whole(encoded), tf.float32), [SIDE_PX, SIDE_PX], antialias=True)
         assert np.abs(square(encoded).numpy() - exact.numpy()).mean() < 1.0
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "columns"),
+    [
+        pytest.param((200, 100), slice(8, 24), slice(0, 32), id="wide"),
+        pytest.param((100, 200), slice(0, 32), slice(8, 24), id="tall"),
+        pytest.param((200, 119), slice(6, 25), slice(0, 32), id="an odd number of rows"),
+        pytest.param((900, 2), slice(15, 16), slice(0, 32), id="a line"),
+        pytest.param((7, 7), slice(0, 32), slice(0, 32), id="tiny"),
+    ],
+)
+def test_a_photo_lies_whole_in_the_middle_of_white(
+    photos: Any, batch: Any, size: tuple[int, int], rows: slice, columns: slice
+) -> None:
+    """The longer side fills the square, the shape is kept, and the rest is white."""
+    found = batch([photos.encode(Image.new("RGB", size, (10, 20, 200)), "PNG")]).numpy()[0]
+    expected = np.full((SIDE_PX, SIDE_PX, 3), 255, np.uint8)
+    expected[rows, columns] = (10, 20, 200)
+    np.testing.assert_array_equal(found, expected)

@@ -102,7 +102,10 @@ def test_a_process_with_only_tensorflow_sees_every_twin_alike(photos: Any, expor
     )  # fmt: skip
     answer = json.loads(done.stdout.splitlines()[-1])
     assert answer["imported"] == []
-    pixels = np.asarray(upright.resize((SIDE_PX, SIDE_PX), Image.Resampling.BILINEAR), np.float32)
+    # 300 x 200 in the middle of white.
+    square = Image.new("RGB", (SIDE_PX, SIDE_PX), "white")
+    square.paste(upright.resize((SIDE_PX, SIDE_PX * 2 // 3), Image.Resampling.BILINEAR), (0, SIDE_PX // 6))
+    pixels = np.asarray(square, np.float32)
     expected = softmax(export.logits(pixels[np.newaxis]).numpy())[0]
     # The classifier is no friend of errors: turned by hand, the photo is another class.
     turned = softmax(export.logits(np.rot90(pixels)[np.newaxis].copy()).numpy())[0]
