@@ -70,7 +70,7 @@ def of_photos(
         done += len(batch)
         if time.monotonic() - spoke > _SECONDS_BETWEEN_LINES or done == split.count:
             spoke = time.monotonic()
-            speed = done * views / (spoke - started)
+            speed = done / (spoke - started)
             _log.info("frozen layers: %d of %d photos (%.0f %%), %.1f photos/s", done, split.count,
                       100.0 * done / split.count, speed)  # fmt: skip
     assert result is not None, "a split that could be read has at least one photo"

@@ -31,7 +31,7 @@ class Phase:
         held_out: (features, labels) batches of the eval split, each example once.
         plan: How many steps.
         loss: What is minimized.
-        learning_rate: At its highest; see `optimizer`.
+        learning_rate: At its highest; see `rate`.
         weight_decay: Decoupled decay of kernels; 0: none.
         setting: The key of the learning rate, for an error's hint.
     """
@@ -47,22 +47,22 @@ class Phase:
     setting: str
 
 
+def rate(highest: float, steps: int) -> tf.keras.optimizers.schedules.LearningRateSchedule:
+    """Returns a learning rate that rises to its highest in the first steps and then falls to 0 along a cosine."""
+    schedule = tf.keras.optimizers.schedules.CosineDecay
+    warm_up = round(steps * _WARM_UP_SHARE)
+    if not warm_up:
+        return schedule(highest, steps)
+    # From the first step on above 0: a step that changes nothing would be a wasted one.
+    return schedule(highest / (warm_up + 1), steps - warm_up, warmup_target=highest, warmup_steps=warm_up)
+
+
 def optimizer(phase: Phase) -> tf.keras.optimizers.Optimizer:
-    """Returns Adam for a phase: its rate rises in the first steps and then falls to 0 along a cosine.
+    """Returns Adam for a phase, with the learning rate of `rate`.
 
     Kernels decay, decoupled from the gradients; biases and the scales of normalizations do not.
     """
-    steps = phase.plan.train_steps
-    warm_up = min(round(steps * _WARM_UP_SHARE), steps - 1)
-    schedule = (
-        tf.keras.optimizers.schedules.CosineDecay(
-            phase.learning_rate / (warm_up + 1), steps - warm_up, warmup_target=phase.learning_rate,
-            warmup_steps=warm_up,
-        )
-        if warm_up
-        else tf.keras.optimizers.schedules.CosineDecay(phase.learning_rate, steps)
-    )  # fmt: skip
-    adam = tf.keras.optimizers.AdamW(schedule, weight_decay=phase.weight_decay)
+    adam = tf.keras.optimizers.AdamW(rate(phase.learning_rate, phase.plan.train_steps), weight_decay=phase.weight_decay)
     variables = phase.trainee.trainable_variables
     adam.exclude_from_weight_decay([variable for variable in variables if "kernel" not in variable.name])
     # Its variables have to exist before the first trace, or TensorFlow traces everything twice.
