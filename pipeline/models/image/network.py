@@ -84,14 +84,16 @@ def _efficientnet_lite(
             place="classifier.fine_tune_blocks",
             hint=f"give a number from 0 to {len(blocks)}",
         )
-    layers = efficientnet_lite.Layers(seed, classifier.weights == "imagenet")
-    scaled = layers.scaled(pixels)
+    scaled = efficientnet_lite.scaled(pixels)
     if classifier.weights == "none":
         # Nothing is learned yet, so nothing can stay as it is.
-        return _cut(pixels, scaled, lambda inputs: layers.head(layers.blocks(layers.stem(inputs), blocks)))
+        new = efficientnet_lite.Layers(seed, pretrained=False)
+        return _cut(pixels, scaled, lambda inputs: new.head(new.blocks(new.stem(inputs), blocks)))
     cut = len(blocks) - classifier.fine_tune_blocks
-    activations = layers.blocks(layers.stem(scaled), blocks[:cut])
-    return _cut(pixels, activations, lambda inputs: layers.head(layers.blocks(inputs, blocks[cut:])))
+    kept = efficientnet_lite.Layers(seed, pretrained=True, folded=True)
+    tuned = efficientnet_lite.Layers(seed, pretrained=True)
+    activations = kept.blocks(kept.stem(scaled), blocks[:cut])
+    return _cut(pixels, activations, lambda inputs: tuned.head(tuned.blocks(inputs, blocks[cut:])))
 
 
 def _small_cnn(pixels: tf.Tensor, seed: int) -> tuple[tf.keras.Model, tf.keras.Model]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import numpy.typing as npt
 
 from core.errors import EnvironmentProblem
 from pipeline.models.image import torch_file
+
+# Added to the variance by every batch normalization of this network.
+EPSILON = 1e-3
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 
@@ -56,9 +59,8 @@ def assign(layers: Mapping[str, Any], tensors: Tensors) -> None:
     for layer, names in _sources(layers):
         if missing := [name for name in names if name not in tensors]:
             raise _misfit(f"it has no tensor {missing[0]}, which layer {layer.name} needs")
-        # A layer that is first built by a model has its weights already, so that shapes can be compared.
-        values = [_in_keras_order(tensors[name], layer.name) for name in names]
-        for name, value, weight in zip(names, values, layer.get_weights(), strict=True):
+        values = _values(layer, [tensors[name] for name in names])
+        for name, value, weight in zip(names, values, layer.get_weights(), strict=False):
             if value.shape != weight.shape:
                 raise _misfit(f"{name} has the shape {value.shape}, and layer {layer.name} needs {weight.shape}")
         layer.set_weights(values)
@@ -68,10 +70,11 @@ def assign(layers: Mapping[str, Any], tensors: Tensors) -> None:
 
 
 def _sources(layers: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
-    """Yields each layer that has weights, with torch's names of its tensors in the order of its weights.
+    """Yields each layer that has weights, with torch's names of the tensors that they are made of.
 
     A block's layers are called block_<number>_<role> and here _blocks.<number>._<role>_conv. Its normalizations are
-    numbered there: 0 follows the expansion, 1 the depthwise convolution, 2 the projection.
+    numbered there: 0 follows the expansion, 1 the depthwise convolution, 2 the projection. A convolution with a bias
+    has no normalization behind it and takes its tensors too.
     """
     norms = {"expand": "_bn0", "depthwise": "_bn1", "project": "_bn2"}
     whole = {"stem": ("_conv_stem", "_bn0"), "head": ("_conv_head", "_bn1")}
@@ -84,21 +87,37 @@ def _sources(layers: Mapping[str, Any]) -> Iterator[tuple[Any, list[str]]]:
         else:
             _, number, role = unit.split("_")
             convolution, norm = (f"_blocks.{number}.{part}" for part in (f"_{role}_conv", norms[role]))
-        if name == unit:
-            yield layer, [f"{convolution}.weight"]
+        kernel = [f"{convolution}.weight"]
+        normalization = [f"{norm}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+        if name != unit:
+            yield layer, normalization
         else:
-            yield layer, [f"{norm}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+            yield layer, kernel + (normalization if len(layer.weights) == 2 else [])
 
 
-def _in_keras_order(tensor: npt.NDArray[Any], layer: str) -> npt.NDArray[Any]:
-    """Returns a torch tensor with its axes as Keras has them.
+def _values(layer: Any, tensors: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    """Returns the weights of a layer: its tensors in Keras' order of axes, a normalization folded into its kernel."""
+    if tensors[0].ndim != 4:
+        return list(tensors)
+    kernel, *normalization = tensors
+    if normalization:
+        if any(vector.shape != kernel.shape[:1] for vector in normalization):
+            raise _misfit(f"the normalization behind layer {layer.name} is of another width than its convolution")
+        scale, shift, mean, variance = normalization
+        factor = scale / np.sqrt(variance + EPSILON)
+        # Both kinds of kernel begin with the output channels.
+        kernel = kernel * factor[:, np.newaxis, np.newaxis, np.newaxis]
+        return [_in_keras_order(kernel, layer.name), shift - mean * factor]
+    return [_in_keras_order(kernel, layer.name)]
+
+
+def _in_keras_order(kernel: npt.NDArray[Any], layer: str) -> npt.NDArray[Any]:
+    """Returns a torch kernel with its axes as Keras has them.
 
     A convolution's [out, in, height, width] becomes [height, width, in, out]; a depthwise one's [channels, 1, height,
-    width] becomes [height, width, channels, 1]. Vectors stay.
+    width] becomes [height, width, channels, 1].
     """
-    if tensor.ndim != 4:
-        return tensor
-    return np.transpose(tensor, (2, 3, 0, 1) if layer.endswith("_depthwise") else (2, 3, 1, 0))
+    return np.transpose(kernel, (2, 3, 0, 1) if layer.endswith("_depthwise") else (2, 3, 1, 0))
 
 
 def _misfit(reason: str) -> EnvironmentProblem:

@@ -102,3 +102,21 @@ def test_the_installed_package() -> None:
     assert {tensor.dtype.str for tensor in floats.values()} == {"<f4"}
     assert sum(tensor.size for name, tensor in floats.items() if "running" not in name) == 4_652_008
     assert all(np.isfinite(tensor).all() for tensor in floats.values())
+
+
+def test_a_normalization_is_folded_into_a_convolution_with_a_bias() -> None:
+    """A convolution with a bias computes what the convolution and the normalization behind it compute in turn."""
+    layers, tensors = _layers(), _tensors()
+    del layers["block_0_depthwise_norm"]
+    layers["block_0_depthwise"] = Layer("block_0_depthwise", (3, 3, 4, 1), (4,))
+    weights.assign(layers, tensors)
+    folded, bias = layers["block_0_depthwise"].weights
+    patch = np.random.default_rng(9).random((3, 3, 4))
+    plain = np.einsum("hwc,chw->c", patch, tensors["_blocks.0._depthwise_conv.weight"][:, 0])
+    scale, shift, mean, variance = (
+        tensors[f"_blocks.0._bn1.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+    )
+    normalized = (plain - mean) / np.sqrt(variance + 0.001) * scale + shift
+    np.testing.assert_allclose(np.einsum("hwc,hwc->c", patch, folded[..., 0]) + bias, normalized)
+    with pytest.raises(EnvironmentProblem, match="layer block_0_depthwise is of another width"):
+        weights.assign(layers, {**tensors, "_blocks.0._bn1.bias": np.zeros(5)})
