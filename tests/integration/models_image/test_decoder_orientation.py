@@ -79,7 +79,8 @@ def test_a_photo_on_its_side_is_its_upright_twin(photos: Any, decode: Any, squar
     tolerance = 1.5 if kind == "JPEG" else 0
     assert np.abs(whole - np.asarray(upright)).mean() <= tolerance
     twin = square(photos.encode(upright, kind)).numpy().astype(int)
-    assert np.abs(square(turned).numpy().astype(int) - twin).mean() <= tolerance / 2
+    # Sums are added up in another order, so that here and there a half is rounded the other way.
+    assert np.abs(square(turned).numpy().astype(int) - twin).mean() <= tolerance / 2 + 0.001
 
 
 EXIF = b"Exif\0\0"
