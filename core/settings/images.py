@@ -20,7 +20,6 @@ class ImageIngestSettings(Section):
     max_side_px: Annotated[int, pydantic.Field(ge=32, le=8192)]
     jpeg_quality: Annotated[int, pydantic.Field(ge=50, le=100)]
     max_pixels: PositiveInt
-    background: Annotated[str, pydantic.Field(pattern=r"^[0-9A-Fa-f]{6}$")]
     group_pattern: Union[str, None]
     near_duplicate_bits: Union[Annotated[int, pydantic.Field(ge=0, le=32)], None]
     empty_class: Literal["warn", "refuse"]

@@ -3,7 +3,8 @@
 - 16-bit grey is divided by 257 and rounded, so that 65535 becomes 255. Colour of 16 bits a channel comes from Pillow
   as its high bytes, at most one level apart from that. Whole numbers beyond 16 bits and floats are refused: nothing
   says which value is white.
-- Transparency (alpha, a transparent palette entry, a transparent colour) is laid over the background colour.
+- Transparency (alpha, a transparent palette entry, a transparent colour) is laid over white, as the decoder in the
+  served graph does it.
 - An embedded colour profile that fits the pixels is applied; one that does not fit, or is damaged, is passed over.
 - CMYK without a profile becomes (1 - ink)(1 - black).
 - JPEGs of four channels hold inverted ink values, as Adobe writes them. Where the Adobe marker is absent both
@@ -19,7 +20,7 @@ from typing import Union
 import numpy as np
 from PIL import Image, ImageChops, ImageCms, ImageStat
 
-RGB = tuple[int, int, int]
+_BACKGROUND = "white"
 
 _SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
 # Colour spaces of a profile, as the ICC writes them, and the pixels each fits.
@@ -31,12 +32,11 @@ class UnsupportedPixels(ValueError):
     """The pixels have no agreed meaning as colours."""
 
 
-def to_srgb(image: Image.Image, background: RGB) -> tuple[Image.Image, list[str]]:
+def to_srgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
     """Returns a loaded picture as mode RGB, and which conversions that took.
 
     Args:
         image: Any mode, loaded; `info` as its decoder left it.
-        background: Colour behind transparent pixels, sRGB.
 
     Raises:
         UnsupportedPixels: Floats, or whole numbers of more than 16 bits.
@@ -62,7 +62,7 @@ def to_srgb(image: Image.Image, background: RGB) -> tuple[Image.Image, list[str]
     if rgb.mode != "RGB":
         rgb = rgb.convert("RGB")
     if alpha is not None:
-        rgb = Image.composite(rgb, Image.new("RGB", rgb.size, background), alpha)
+        rgb = Image.composite(rgb, Image.new("RGB", rgb.size, _BACKGROUND), alpha)
     return rgb, applied
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
 from components.ingest.images import sniff
-from components.ingest.images.colour import RGB, to_srgb
+from components.ingest.images.colour import to_srgb
 from core.settings.images import ImageIngestSettings
 
 # A JPEG decoder can scale down while it decodes. What it gives is kept at least this many times larger than the target,
@@ -44,19 +44,16 @@ class Rules:
         max_side_px: Longest side that is kept.
         jpeg_quality: Quality of the stored JPEG, 50 to 100.
         max_pixels: Photos with more are rejected by their header.
-        background: Colour behind transparent pixels, sRGB.
     """
 
     max_side_px: int
     jpeg_quality: int
     max_pixels: int
-    background: RGB
 
     @classmethod
     def of(cls, settings: ImageIngestSettings) -> Rules:
         """Returns the rules that the settings state."""
-        red, green, blue = bytes.fromhex(settings.background)
-        return cls(settings.max_side_px, settings.jpeg_quality, settings.max_pixels, (red, green, blue))
+        return cls(settings.max_side_px, settings.jpeg_quality, settings.max_pixels)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +118,7 @@ def _photo(image: Image.Image, kind: str, rules: Rules) -> Union[Photo, Rejectio
         scale = _DRAFT_FACTOR * rules.max_side_px / max(width, height)
         image.draft(None, (max(1, int(width * scale)), max(1, int(height * scale))))
     image.load()
-    rgb, changes = to_srgb(image, rules.background)
+    rgb, changes = to_srgb(image)
     converted += [change for change in changes if change not in converted]
     if orientation > 1:
         converted.append("oriented")
@@ -144,7 +141,12 @@ def _photo(image: Image.Image, kind: str, rules: Rules) -> Union[Photo, Rejectio
 
 
 def _orientation(image: Image.Image) -> int:
-    """Returns the EXIF orientation, 1 to 8; 1 when there is none, or none that can be read."""
+    """Returns the EXIF orientation, 1 to 8; 1 when there is none, or none that can be read.
+
+    Pillow would fall back on one in XMP. Neither browsers nor the decoder in the served graph look there.
+    """
+    for key in ("xmp", "XML:com.adobe.xmp"):
+        image.info.pop(key, None)
     try:
         value = image.getexif().get(ExifTags.Base.Orientation, 1)
     except Exception:  # damaged metadata do not make a bad photo

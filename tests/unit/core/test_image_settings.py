@@ -29,7 +29,6 @@ def test_the_clothing_recipe_loads_and_reads_no_columns() -> None:
         (["data.images.group_pattern=^(["], "no regular expression"),
         (["data.images.group_pattern=^[0-9]+"], "exactly one group"),
         (["data.images.max_side_px=8"], "greater than or equal to 32"),
-        (["data.images.background=white"], "pattern"),
         (["classifier.backbone=small_cnn"], "has no ImageNet weights"),
         (["classifier.feature_epochs=0", "classifier.fine_tune_epochs=0"], "nothing would be trained"),
         (["classifier.weights=none", "classifier.fine_tune_epochs=0"], "backbone must be trained"),
@@ -38,7 +37,7 @@ def test_the_clothing_recipe_loads_and_reads_no_columns() -> None:
         (["classifier.image_pix=64"], "Did you mean 'image_px'"),
     ],
     ids=[
-        "split", "pattern", "no-group", "tiny-side", "colour-name", "weights", "no-epochs", "untrained", "views",
+        "split", "pattern", "no-group", "tiny-side", "weights", "no-epochs", "untrained", "views",
         "zoom", "key",
     ],
 )  # fmt: skip

@@ -58,7 +58,7 @@ def photo() -> Callable[..., bytes]:
 @pytest.fixture
 def rules() -> Rules:
     """Returns rules that keep small pictures as they are: white behind transparency, a million pixels at most."""
-    return Rules(max_side_px=512, jpeg_quality=95, max_pixels=1_000_000, background=(255, 255, 255))
+    return Rules(max_side_px=512, jpeg_quality=95, max_pixels=1_000_000)
 
 
 @pytest.fixture

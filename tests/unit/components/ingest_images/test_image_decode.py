@@ -19,7 +19,7 @@ from components.ingest.images.decode import Photo, Rejection, Rules, decode
 
 pytestmark = pytest.mark.unit
 
-RULES = Rules(max_side_px=512, jpeg_quality=95, max_pixels=1_000_000, background=(255, 255, 255))
+RULES = Rules(max_side_px=512, jpeg_quality=95, max_pixels=1_000_000)
 ORIENTATION = 0x0112
 # How far two encodings of one picture may be apart, in levels of 255; a GIF has 256 colours.
 NEAR = 6
@@ -248,10 +248,9 @@ def test_sixteen_bit_colour() -> None:
     assert ImageStat.Stat(pixels(photo)).mean == pytest.approx([255, 128, 0], abs=3)
 
 
-@pytest.mark.parametrize("background", [(255, 255, 255), (0, 128, 0)], ids=["white", "green"])
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "RGB-tRNS"])
-def test_transparency_shows_the_background(encoded, mode: str, background: tuple[int, int, int]) -> None:
-    """I05: what is transparent has the configured colour, what is opaque its own."""
+def test_what_is_transparent_becomes_white(encoded, mode: str) -> None:
+    """I05: what is transparent is white, as in the served graph, what is opaque has its own colour."""
     image = Image.new("RGBA", (64, 64), (0, 0, 0, 0))
     image.paste((200, 200, 200, 255), (0, 0, 64, 32))
     options = {}
@@ -262,11 +261,20 @@ def test_transparency_shows_the_background(encoded, mode: str, background: tuple
         options["transparency"] = image.getpixel((0, 63))
     elif mode == "RGB-tRNS":
         image, options["transparency"] = image.convert("RGB"), (0, 0, 0)
-    photo = kept(encoded(image, "PNG", **options), Rules(512, 95, 10**6, background))
+    photo = kept(encoded(image, "PNG", **options), RULES)
     assert "alpha" in photo.converted
     assert ("palette" in photo.converted) == (mode == "P")
     assert pixels(photo).getpixel((32, 8)) == pytest.approx((200, 200, 200), abs=3)
-    assert pixels(photo).getpixel((32, 56)) == pytest.approx(background, abs=3)
+    assert pixels(photo).getpixel((32, 56)) == pytest.approx((255, 255, 255), abs=3)
+
+
+def test_orientation_in_xmp_alone_turns_nothing(picture, encoded) -> None:
+    """Browsers and the served graph do not look there, so the stored photo must not be turned either."""
+    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="6"/></x:xmpmeta>'
+    image = picture(3)
+    upright = kept(encoded(image, "JPEG", quality=95))
+    told = kept(encoded(image, "JPEG", quality=95, xmp=xmp))
+    assert (told.jpeg, told.converted) == (upright.jpeg, ())
 
 
 @pytest.mark.parametrize("mode", ["1", "L"])
