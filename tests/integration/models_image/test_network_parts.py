@@ -44,6 +44,7 @@ SMALL = pytest.param({"backbone": "small_cnn", "weights": "none"}, id="small")
 
 
 def _build(changes: dict[str, Any], classes: int = 7, seed: int = 3) -> Network:
+    """Returns a network of its own, which a test may change."""
     legacy_keras.install()
     return build(ClassifierSettings(**{**BASE, **changes}), classes, seed)
 
@@ -63,10 +64,8 @@ def test_the_published_number_of_parameters() -> None:
     ("changes", "activations", "features"),
     [
         pytest.param({}, (2, 2, 192), 1280, id="two blocks"),
-        pytest.param({"fine_tune_blocks": 0}, (2, 2, 320), 1280, id="head convolution only"),
+        pytest.param({"fine_tune_blocks": 0, "image_px": 96}, (3, 3, 320), 1280, id="head convolution only"),
         pytest.param({"fine_tune_blocks": 16}, (32, 32, 32), 1280, id="all blocks"),
-        pytest.param({"fine_tune_blocks": 8}, (4, 4, 80), 1280, id="half"),
-        pytest.param({"image_px": 96}, (3, 3, 192), 1280, id="another side"),
         pytest.param({"weights": "none"}, (64, 64, 3), 1280, id="from scratch"),
         pytest.param({"backbone": "small_cnn", "weights": "none"}, (64, 64, 3), 256, id="small"),
     ],
@@ -86,11 +85,10 @@ def test_the_cut_changes_nothing() -> None:
     """Wherever the backbone is cut, the features of a photo are the same."""
     pixels = _photos()
     features = []
-    for blocks in (0, 1, 5, 16):
+    for blocks in (0, 16):
         network = _build({"fine_tune_blocks": blocks})
         features.append(network.top(network.trunk(pixels)).numpy())
-    for other in features[1:]:
-        np.testing.assert_allclose(other, features[0], atol=1e-4)
+    np.testing.assert_allclose(features[1], features[0], atol=1e-4)
     assert features[0].std() > 0.05
 
 
@@ -128,7 +126,7 @@ def test_statistics_move_only_from_scratch(changes: dict[str, Any], moves: bool)
     assert np.allclose(trained, served, atol=1e-5) is not moves
 
 
-@pytest.mark.parametrize("changes", [PRETRAINED, SCRATCH, SMALL])
+@pytest.mark.parametrize("changes", [PRETRAINED, SMALL])
 def test_a_seed_decides_every_weight(changes: dict[str, Any]) -> None:
     """Equal seeds give equal networks; another seed gives others, but never another pretrained backbone."""
     first, again, other = _build(changes), _build(changes), _build(changes, seed=4)
@@ -141,17 +139,20 @@ def test_a_seed_decides_every_weight(changes: dict[str, Any]) -> None:
     assert same_features is (changes == {})
 
 
-def test_convolutions_from_scratch_differ() -> None:
-    """No two convolutions of the same shape begin with the same weights."""
-    network = _build({"weights": "none"})
-    one, two = (network.top.get_layer(f"block_{number}_expand").kernel.numpy() for number in (12, 13))
-    assert one.shape == two.shape
-    assert not np.allclose(one, two)
+def test_convolutions_from_scratch() -> None:
+    """A seed decides the kernels, and no two convolutions of the same shape begin with the same ones."""
+    one, again = (
+        {layer.name: layer.get_weights()[0] for layer in _build({"weights": "none"}).top.layers if layer.weights}
+        for _ in range(2)
+    )
+    assert all(np.array_equal(one[name], again[name]) for name in one)
+    assert one["block_12_expand"].shape == one["block_13_expand"].shape
+    assert not np.allclose(one["block_12_expand"], one["block_13_expand"])
 
 
 def test_dropout_only_in_training() -> None:
     """Dropout changes logits while training and never when serving."""
-    network = _build({"dropout": 0.5})
+    network = _build({"backbone": "small_cnn", "weights": "none", "dropout": 0.5})
     pixels = _photos()
     np.testing.assert_array_equal(network.logits(pixels), network.logits(pixels))
     assert not np.allclose(network.logits(pixels, training=True), network.logits(pixels))
