@@ -52,18 +52,22 @@ def of_photos(
         EnvironmentProblem: Neither memory nor the temporary directory has room for the result.
     """
 
-    def run(pixels: tf.Tensor, number: int, seeds: tf.Tensor) -> tf.Tensor:
-        return _half(forward(augment.view(tf.cast(pixels, tf.float32), number, changes, seeds)))
+    def graph_of(number: int) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+        def run(pixels: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
+            return _half(forward(augment.view(tf.cast(pixels, tf.float32), number, changes, seeds)))
 
-    # One graph a view and shape of the batch: the last batch is smaller.
-    run_batch = tf.function(run, autograph=False)
+        # For any batch: the last one is smaller.
+        spec = [tf.TensorSpec([None, side_px, side_px, 3], tf.uint8), tf.TensorSpec([2], tf.int64)]
+        return tf.function(run, spec, autograph=False)
+
+    graphs = [graph_of(number) for number in range(views)]
     result: Halves | None = None
     done, started = 0, time.monotonic()
     spoke = started
     for batch in decoded(split, decode, side_px, batch_size):
-        for number in range(views):
+        for number, graph in enumerate(graphs):
             seeds = tf.constant([seed, done * views + number], tf.int64)
-            part = run_batch(batch, number, seeds).numpy()
+            part = graph(batch, seeds).numpy()
             if result is None:
                 result = scratch.empty([split.count, views, *part.shape[1:]], np.float16)
             result[done : done + len(part), number] = part
@@ -85,7 +89,8 @@ def of_activations(forward: Forward, activations: Halves, batch_size: int = _BAT
         activations: float16[photos, views, ...].
         batch_size: Rows in one call.
     """
-    run_batch = tf.function(lambda rows: _half(forward(tf.cast(rows, tf.float32))), autograph=False)
+    spec = [tf.TensorSpec([None, *activations.shape[2:]], tf.float16)]
+    run_batch = tf.function(lambda rows: _half(forward(tf.cast(rows, tf.float32))), spec, autograph=False)
     photos, views = activations.shape[:2]
     result: Halves | None = None
     for start in range(0, photos, batch_size):
