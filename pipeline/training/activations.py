@@ -12,14 +12,13 @@ import tensorflow as tf
 
 from core.settings.images import AugmentSettings
 from pipeline.training import augment, scratch
+from pipeline.training.frozen import Forward, Frozen
 from pipeline.training.photos import Decoder, PhotoSplit, decoded
 
 # Photos in one call of the network: more do not make it faster on a CPU, and each takes its share of memory.
 _BATCH = 32
 _SECONDS_BETWEEN_LINES = 10.0
 
-# float32[batch, ...] -> float32[batch, ...].
-Forward = Callable[[tf.Tensor], tf.Tensor]
 Halves = npt.NDArray[np.float16]
 
 _log = logging.getLogger("forebay.training")
@@ -54,20 +53,21 @@ def of_photos(
 
     def graph_of(number: int) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
         def run(pixels: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
-            return _half(forward(augment.view(tf.cast(pixels, tf.float32), number, changes, seeds)))
+            return augment.view(tf.cast(pixels, tf.float32), number, changes, seeds)
 
         # For any batch: the last one is smaller.
         spec = [tf.TensorSpec([None, side_px, side_px, 3], tf.uint8), tf.TensorSpec([2], tf.int64)]
         return tf.function(run, spec, autograph=False)
 
     graphs = [graph_of(number) for number in range(views)]
+    network = Frozen(forward, [side_px, side_px, 3])
     result: Halves | None = None
     done, started = 0, time.monotonic()
     spoke = started
     for batch in decoded(split, decode, side_px, batch_size):
         for number, graph in enumerate(graphs):
             seeds = tf.constant([seed, done * views + number], tf.int64)
-            part = graph(batch, seeds).numpy()
+            part = _half(network(graph(batch, seeds).numpy()))
             if result is None:
                 result = scratch.empty([split.count, views, *part.shape[1:]], np.float16)
             result[done : done + len(part), number] = part
@@ -89,13 +89,12 @@ def of_activations(forward: Forward, activations: Halves, batch_size: int = _BAT
         activations: float16[photos, views, ...].
         batch_size: Rows in one call.
     """
-    spec = [tf.TensorSpec([None, *activations.shape[2:]], tf.float16)]
-    run_batch = tf.function(lambda rows: _half(forward(tf.cast(rows, tf.float32))), spec, autograph=False)
+    network = Frozen(forward, activations.shape[2:])
     photos, views = activations.shape[:2]
     result: Halves | None = None
     for start in range(0, photos, batch_size):
         for number in range(views):
-            part = run_batch(activations[start : start + batch_size, number]).numpy()
+            part = _half(network(activations[start : start + batch_size, number].astype(np.float32)))
             if result is None:
                 result = scratch.empty([photos, views, *part.shape[1:]], np.float16)
             result[start : start + len(part), number] = part
@@ -103,6 +102,7 @@ def of_activations(forward: Forward, activations: Halves, batch_size: int = _BAT
     return result
 
 
-def _half(values: tf.Tensor) -> tf.Tensor:
+def _half(values: npt.NDArray[np.float32]) -> Halves:
     """Returns float16 values; what is beyond its range becomes its largest number, not infinity."""
-    return tf.saturate_cast(values, tf.float16)
+    largest = float(np.finfo(np.float16).max)
+    return np.clip(values, -largest, largest).astype(np.float16)

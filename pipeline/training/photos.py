@@ -21,12 +21,16 @@ from pipeline.training import order, records, scratch
 VALUES = "values"
 POSITIONS = "positions"
 
+# Values up to this size are copied into TensorFlow.
+_TENSOR_LIMIT_BYTES = 256 << 20
 _READERS = 4
 _COUNT_BATCH = 256
 _DECODE_BATCH = 32
 
 # (encoded: string[], side in pixels) -> uint8[side, side, 3].
 Decoder = Callable[[tf.Tensor, int], tf.Tensor]
+# (rows, views: int64[batch]) -> [batch, ...].
+Pick = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,15 +179,26 @@ def _serialized(files: Sequence[str]) -> tf.data.Dataset:
 
 def _gather(values: npt.NDArray[Any], labels: npt.NDArray[np.int64], batch_size: int | None):
     """Returns a function from (rows, views, positions), each int64[batch], to (features, labels)."""
-
-    def fetch(rows: npt.NDArray[np.int64], views: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        # Through NumPy, because the array may be a mapped file, which TensorFlow would read into memory whole.
-        return values[rows, views]
+    pick = _in_tensor(values) if values.nbytes <= _TENSOR_LIMIT_BYTES else _in_array(values)
 
     @tf.autograph.experimental.do_not_convert
     def take(rows: tf.Tensor, views: tf.Tensor, positions: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        batch = tf.numpy_function(fetch, [rows, views], tf.as_dtype(values.dtype), stateful=False)
-        batch.set_shape([batch_size, *values.shape[2:]])
+        batch = tf.ensure_shape(pick(rows, views), [batch_size, *values.shape[2:]])
         return {VALUES: batch, POSITIONS: positions}, tf.gather(tf.constant(labels), rows)
 
     return take
+
+
+def _in_tensor(values: npt.NDArray[Any]) -> Pick:
+    """Returns a gather from a copy that TensorFlow holds: a step on small values would wait for Python."""
+    held = tf.constant(values)
+    return lambda rows, views: tf.gather_nd(held, tf.stack([rows, views], axis=1))
+
+
+def _in_array(values: npt.NDArray[Any]) -> Pick:
+    """Returns a gather through NumPy: the array may be a mapped file, which TensorFlow would read into memory whole."""
+
+    def fetch(rows: npt.NDArray[np.int64], views: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        return values[rows, views]
+
+    return lambda rows, views: tf.numpy_function(fetch, [rows, views], tf.as_dtype(values.dtype), stateful=False)

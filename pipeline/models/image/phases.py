@@ -19,6 +19,7 @@ from pipeline.models.image import decoder
 from pipeline.models.image.features import ImageSettings
 from pipeline.models.image.network import Network
 from pipeline.training import activations, augment, balance, classification, photos
+from pipeline.training.frozen import Forward
 from pipeline.training.loop import Measure
 from pipeline.training.phase import Phase
 from pipeline.training.photos import POSITIONS, VALUES, PhotoSplit
@@ -113,7 +114,7 @@ class _Maker:
             yield self._learning(network, *features)
         yield self._fine_tuning("fine_tune", Part([network.top, network.head], _widened), train, held_out)
 
-    def _frozen(self, forward: activations.Forward) -> tuple[Values, Values]:
+    def _frozen(self, forward: Forward) -> tuple[Values, Values]:
         """Returns what frozen layers make of every view of the train photos, and of the held-out photos."""
         changes = self._classifier.augment
         views = augment.distinct_views(self._classifier.views, changes)
