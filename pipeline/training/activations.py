@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from core.settings.images import AugmentSettings
 from pipeline.training import augment, scratch
-from pipeline.training.frozen import Forward, Frozen
+from pipeline.training.frozen import Frozen
 from pipeline.training.photos import Decoder, PhotoSplit, decoded
 
 # Photos in one call of the network: more do not make it faster on a CPU, and each takes its share of memory.
@@ -25,7 +25,7 @@ _log = logging.getLogger("forebay.training")
 
 
 def of_photos(
-    forward: Forward,
+    network: Frozen,
     split: PhotoSplit,
     decode: Decoder,
     side_px: int,
@@ -38,7 +38,7 @@ def of_photos(
     """Returns the activations of every view of every photo, float16[photos, views, ...], in the order of the labels.
 
     Args:
-        forward: The frozen network, from float32[batch, side, side, 3], 0 to 255.
+        network: From float32[batch, side, side, 3], 0 to 255.
         split: The photos.
         decode: Makes a square of one encoded photo.
         side_px: Side of the square.
@@ -60,7 +60,6 @@ def of_photos(
         return tf.function(run, spec, autograph=False)
 
     graphs = [graph_of(number) for number in range(views)]
-    network = Frozen(forward, [side_px, side_px, 3])
     result: Halves | None = None
     done, started = 0, time.monotonic()
     spoke = started
@@ -81,15 +80,14 @@ def of_photos(
     return result
 
 
-def of_activations(forward: Forward, activations: Halves, batch_size: int = _BATCH) -> Halves:
+def of_activations(network: Frozen, activations: Halves, batch_size: int = _BATCH) -> Halves:
     """Returns what another frozen part makes of activations, float16[photos, views, ...].
 
     Args:
-        forward: That part, from float32[batch, ...].
+        network: That part, from float32[batch, ...].
         activations: float16[photos, views, ...].
         batch_size: Rows in one call.
     """
-    network = Frozen(forward, activations.shape[2:])
     photos, views = activations.shape[:2]
     result: Halves | None = None
     for start in range(0, photos, batch_size):

@@ -19,7 +19,7 @@ from pipeline.models.image import decoder
 from pipeline.models.image.features import ImageSettings
 from pipeline.models.image.network import Network
 from pipeline.training import activations, augment, balance, classification, photos
-from pipeline.training.frozen import Forward
+from pipeline.training.frozen import Forward, Frozen
 from pipeline.training.loop import Measure
 from pipeline.training.phase import Phase
 from pipeline.training.photos import POSITIONS, VALUES, PhotoSplit
@@ -110,7 +110,8 @@ class _Maker:
             return
         train, held_out = self._frozen(network.trunk)
         if settings.feature_epochs:
-            features = (activations.of_activations(network.top, values) for values in (train, held_out))
+            top = Frozen(network.top, train.shape[2:])
+            features = (activations.of_activations(top, values) for values in (train, held_out))
             yield self._learning(network, *features)
         yield self._fine_tuning("fine_tune", Part([network.top, network.head], _widened), train, held_out)
 
@@ -118,9 +119,11 @@ class _Maker:
         """Returns what frozen layers make of every view of the train photos, and of the held-out photos."""
         changes = self._classifier.augment
         views = augment.distinct_views(self._classifier.views, changes)
+        side_px = self._classifier.image_px
+        network = Frozen(forward, [side_px, side_px, 3])
         train, held_out = (
             activations.of_photos(
-                forward, split, decoder.decode_square, self._classifier.image_px,
+                network, split, decoder.decode_square, side_px,
                 views=count, changes=changes, seed=self._training.seed,
             )
             for split, count in ((self._train, views), (self._held_out, 1))

@@ -156,6 +156,7 @@ def test_frozen_layers_run_over_every_view_and_say_how_far_they_are(
     import tensorflow as tf
 
     from pipeline.training import activations, photos, scratch
+    from pipeline.training.frozen import Frozen
 
     monkeypatch.setattr(scratch, "MEMORY_LIMIT_BYTES", limit_bytes)
     split = numbered(21)
@@ -164,7 +165,8 @@ def test_frozen_layers_run_over_every_view_and_say_how_far_they_are(
         return tf.concat([tf.reduce_mean(pixels, axis=[1, 2]), tf.fill([tf.shape(pixels)[0], 1], 1e9)], axis=1)
 
     with caplog.at_level("INFO", "forebay.training"):
-        kept = activations.of_photos(forward, split, square, SIDE_PX, views=2, changes=LIVELY, seed=1, batch_size=8)
+        network = Frozen(forward, [SIDE_PX, SIDE_PX, 3])
+        kept = activations.of_photos(network, split, square, SIDE_PX, views=2, changes=LIVELY, seed=1, batch_size=8)
     assert kept.shape == (21, 2, 4)
     assert kept.dtype == np.float16
     expected = photos.pixels(split, square, SIDE_PX)[:, 0].astype(np.float32).mean(axis=(1, 2))
@@ -172,7 +174,7 @@ def test_frozen_layers_run_over_every_view_and_say_how_far_they_are(
         np.testing.assert_allclose(kept[:, view, :3], expected, rtol=1e-3)
     assert (kept[..., 3] == np.finfo(np.float16).max).all()
     assert "21 of 21 photos (100 %)" in caplog.text
-    doubled = activations.of_activations(lambda rows: rows[:, :3] * 2.0, kept, batch_size=8)
+    doubled = activations.of_activations(Frozen(lambda rows: rows[:, :3] * 2.0, [4]), kept, batch_size=8)
     np.testing.assert_allclose(doubled, kept[..., :3].astype(np.float32) * 2.0, rtol=1e-3)
 
 
