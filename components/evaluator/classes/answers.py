@@ -31,8 +31,8 @@ class Answers:
     Attributes:
         finite: bool[batch], False where a probability is NaN or infinite.
         predicted: int64[batch], the most probable class, in the model's own label map.
-        parent: int64[batch], the parent with the largest sum of its children's probabilities, in the label map's
-            `parents`.
+        parent: int64[batch], the parent of the predicted class, which is the parent that the model answers, in the
+            label map's `parents`.
         confidence: float64[batch], probability of the predicted class.
         right: bool[batch], the predicted class is the truth.
         parent_right: bool[batch], the predicted parent is the truth's.
@@ -50,18 +50,15 @@ class Answers:
     loss_nats: Floats
 
 
-def compare(probabilities: Floats, truths: Sequence[str], labels: LabelMap, judged: Flags | None = None) -> Answers:
+def compare(probabilities: Floats, truths: Sequence[str], labels: LabelMap) -> Answers:
     """Returns the answers of one model.
 
     Args:
         probabilities: float64[batch, classes] in the order of `labels`.
         truths: Class of each example; one that `labels` does not hold makes every answer wrong and its probability 0.
         labels: The model's own label map.
-        judged: bool[batch], False where the answer is wrong whatever it says; all are judged by default.
     """
     index = labels.indices(truths)
-    if judged is not None:
-        index = np.where(judged, index, -1)
     known, rows = index >= 0, np.arange(len(index))
     finite = np.isfinite(probabilities).all(axis=1)
     values = np.where(finite[:, None], probabilities, 0.0)
@@ -70,7 +67,7 @@ def compare(probabilities: Floats, truths: Sequence[str], labels: LabelMap, judg
     # Of equal probabilities the first class comes first, as it does for the answer itself.
     before = np.arange(values.shape[1])[None, :] < index[:, None]
     rank = ((values > own[:, None]) | ((values == own[:, None]) & before)).sum(axis=1)
-    parent = parent_sums(values, labels).argmax(axis=1)
+    parent = labels.parent_indices()[predicted]
     parent_index = {name: number for number, name in enumerate(labels.parents)}
     truth_parent = np.array([parent_index.get(parent_of(truth), -1) for truth in truths], np.int64)
     return Answers(
@@ -83,11 +80,3 @@ def compare(probabilities: Floats, truths: Sequence[str], labels: LabelMap, judg
         top_right=known & (rank < TOP),
         loss_nats=-np.log(np.clip(own, _EPSILON, 1 - _EPSILON)),
     )
-
-
-def parent_sums(probabilities: Floats, labels: LabelMap) -> Floats:
-    """Returns float64[batch, parents], the sum of each parent's children in the order of `labels.parents`."""
-    sums = np.zeros((len(probabilities), len(labels.parents)))
-    for column, parent in enumerate(labels.parent_indices()):
-        sums[:, parent] += probabilities[:, column]
-    return sums

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.evaluator.classes import truth
-from components.evaluator.classes.answers import Answers, Flags, compare
+from components.evaluator.classes.answers import Answers, compare
 from components.evaluator.classes.confusion import Confusion
 from components.evaluator.classes.facts import ClassFacts
 from components.evaluator.classes.served import ServedClassifier, check_probabilities
@@ -39,7 +39,7 @@ def measure(
 
     Args:
         files: TFRecord files of raw tf.Examples with the class as text in `label`; .gz files are gzip-compressed.
-        candidate: The model that is judged. Examples of classes that it does not know are wrong for both models.
+        candidate: The model that is judged. Examples of classes that it does not know are wrong.
         baseline_path: Directory of the baseline's SavedModel; None without one.
         columns: Slicing columns.
         schema: Schema of the raw features.
@@ -113,9 +113,10 @@ class _Evaluation:
         rows: Indices,
         numbers: Indices,
     ) -> None:
-        answers = _answers(baseline, serialized, truths, names, numbers < self._classes)
-        in_candidate = self._candidate.labels.indices(baseline.labels.labels)
-        self._others.add(slices, rows, answers, numbers, in_candidate[answers.predicted])
+        # A class that the candidate has forgotten counts for a baseline that knows it: that is the drop.
+        answers = _answers(baseline, serialized, truths, names)
+        numbered = self._numbers.of(baseline.labels.labels)
+        self._others.add(slices, rows, answers, numbers, numbered[answers.predicted])
 
     def measures(self, unlabelled: int, min_examples: int) -> Measures:
         """Returns what was measured."""
@@ -151,9 +152,7 @@ class _Evaluation:
         return None if worst is None else WorstClass(self._numbers.names[worst[0]], worst[1], worst[2])
 
 
-def _answers(
-    model: ServedClassifier, serialized: Any, truths: list[str], names: list[str], judged: Flags | None = None
-) -> Answers:
+def _answers(model: ServedClassifier, serialized: Any, truths: list[str], names: list[str]) -> Answers:
     probabilities = model.probabilities(serialized)
     check_probabilities(probabilities, names)
-    return compare(probabilities, truths, model.labels, judged)
+    return compare(probabilities, truths, model.labels)

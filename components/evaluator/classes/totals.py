@@ -3,7 +3,7 @@
 | metric                     | of the examples of a slice                                                             |
 |----------------------------|----------------------------------------------------------------------------------------|
 | accuracy                   | share whose most probable class is the truth                                           |
-| parent_accuracy            | share whose most probable parent, by the sum of its children, is the truth's           |
+| parent_accuracy            | share whose most probable class has the truth's parent                                 |
 | top_3_accuracy             | share whose truth is among the three most probable classes (all, when there are fewer) |
 | macro_f1, macro_recall     | mean over the classes that have examples; undefined for a single class                 |
 | worst_class_recall         | smallest recall of a class with at least min_examples examples                         |

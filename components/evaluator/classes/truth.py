@@ -46,12 +46,17 @@ class ClassNumbers:
             if self._numbers[truth] >= self._known:
                 self.unknown[truth] += 1
         if len(self.unknown) > MOST_UNKNOWN:
+            example = self.names[-1]
             raise DataError(
-                f"more than {MOST_UNKNOWN} classes of the eval split are unknown to the model, such as {truths[-1]!r}",
+                f"more than {MOST_UNKNOWN} classes of the eval split are unknown to the model, such as {example!r}",
                 place=f"feature {LABEL!r}",
                 hint="The feature has to hold the class that the model was trained on.",
             )
         return np.array([self._numbers[truth] for truth in truths], np.int64)
+
+    def of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Returns int64[labels], the number of each class; -1 for one that is neither a truth so far nor known."""
+        return np.array([self._numbers.get(label, -1) for label in labels], np.int64)
 
 
 def read(serialized: Any) -> tuple[list[str | None], list[str | None]]:
