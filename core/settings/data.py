@@ -45,6 +45,11 @@ class SplitSettings(Section):
     def _is_complete(self) -> SplitSettings:
         if self.method in ("group", "time") and not self.column:
             raise ValueError(f"method {self.method!r} needs split.column")
+        if self.method == "stratified" and self.column is not None:
+            raise ValueError(
+                "method 'stratified' reads no split.column: data.images.group_pattern or the manifest's column group "
+                "say which photos stay together"
+            )
         missing = {"train", "eval"} - set(self.shares)
         if missing:
             raise ValueError(f"shares lacks {sorted(missing)}; both train and eval are needed")

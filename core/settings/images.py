@@ -11,6 +11,8 @@ from core.settings.section import Section
 
 PositiveInt = Annotated[int, pydantic.Field(gt=0)]
 Share = Annotated[float, pydantic.Field(ge=0.0, le=1.0)]
+# How many blocks a backbone has that can be trained in part; the small network is always trained whole.
+BACKBONE_BLOCKS = {"efficientnet_lite0": 16}
 
 
 class ImageIngestSettings(Section):

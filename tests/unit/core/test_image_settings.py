@@ -26,6 +26,7 @@ def test_the_clothing_recipe_loads_and_reads_no_columns() -> None:
     ("flags", "says"),
     [
         (["data.split.method=hash"], "need method stratified"),
+        (["data.split.column=product"], "reads no split.column"),
         (["data.images.group_pattern=^(["], "no regular expression"),
         (["data.images.group_pattern=^[0-9]+"], "exactly one group"),
         (["data.images.max_side_px=8"], "greater than or equal to 32"),
@@ -37,7 +38,7 @@ def test_the_clothing_recipe_loads_and_reads_no_columns() -> None:
         (["classifier.image_pix=64"], "Did you mean 'image_px'"),
     ],
     ids=[
-        "split", "pattern", "no-group", "tiny-side", "weights", "no-epochs", "untrained", "views",
+        "split", "split-column", "pattern", "no-group", "tiny-side", "weights", "no-epochs", "untrained", "views",
         "zoom", "key",
     ],
 )  # fmt: skip

@@ -36,8 +36,9 @@ def test_the_taxi_recipe_passes() -> None:
         ("data_gate.drift.per_feature={fair: 0.1}", "fare"),
         ("serving.root=s3://", "names no bucket"),
         ("user_code=no.such.package", "no module no.such.package.preprocessing"),
+        ("user_code=pipeline.models.image", "Set user_code: pipeline.models.tabular"),
     ],
-    ids=["column", "numeric", "bucketized", "integers", "severity", "per-feature", "bucket", "code"],
+    ids=["column", "numeric", "bucketized", "integers", "severity", "per-feature", "bucket", "code", "kind"],
 )
 def test_what_the_schema_rules_out_is_refused_before_the_run(flag: str, says: str) -> None:
     """Types, names and places that would fail in the tenth minute fail at once, with the fix."""

@@ -11,7 +11,7 @@ from core.errors import ConfigError, EnvironmentProblem
 from core.settings import load
 from core.settings.load import BASE_FILE
 from pipeline import assembly
-from pipeline.stages import image_checks, ingest, train, transform
+from pipeline.stages import checks, image_checks, ingest, train, transform
 
 pytestmark = pytest.mark.unit
 
@@ -53,6 +53,26 @@ def test_a_schema_that_is_none_for_photos_is_refused(tmp_path: Path, cut: str, s
     with pytest.raises(ConfigError) as caught:
         image_checks.check(settings, schema.read(path))
     assert says in str(caught.value)
+
+
+def test_a_recipe_of_columns_is_refused_for_photos() -> None:
+    """Transform would trip over the features that nobody named; the line names the recipe that reads photos."""
+    settings = load([CLOTHING], [f"schema.path={SCHEMA}", "user_code=pipeline.models.tabular"]).settings
+    with pytest.raises(ConfigError, match=r"reads columns, not photos.*user_code: pipeline\.models\.image"):
+        checks.check(settings)
+
+
+@pytest.mark.parametrize("weights", ["imagenet", "none"])
+def test_more_blocks_than_the_backbone_has_are_refused(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number is refused before the photos are read; of the small network, which has no blocks, nothing is asked."""
+    monkeypatch.setattr(image_checks, "_WEIGHTS_MODULE", "pytest")
+    curated = schema.read(SCHEMA)
+    flags = [f"classifier.weights={weights}", "classifier.fine_tune_blocks=17"]
+    with pytest.raises(ConfigError, match="from 0 to 16"):
+        image_checks.check(load([CLOTHING], flags).settings, curated)
+    image_checks.check(load([CLOTHING], [flags[0], "classifier.fine_tune_blocks=16"]).settings, curated)
+    small = ["classifier.weights=none", "classifier.backbone=small_cnn", flags[1]]
+    image_checks.check(load([CLOTHING], small).settings, curated)
 
 
 def test_missing_weights_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
