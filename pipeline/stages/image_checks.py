@@ -1,4 +1,4 @@
-"""What can be known to fail before a training on photos: the schema's features, blocks and weights that are not there."""
+"""What can be known to fail before a training on photos: features, blocks or weights that are not there."""
 
 from __future__ import annotations
 
