@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import http.client
+import itertools
+import lzma
 import os
 import re
-import shutil
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -62,7 +65,7 @@ def fetch(wanted: DataSet, target: Path, url: str, progress: Progress) -> Fetche
         EnvironmentProblem: The folder holds something else, or cannot be written.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        if target.is_dir() and content_digest(target) == (wanted.files, wanted.content_sha256):
+        if target.is_dir() and _holds(target, wanted):
             return Fetched(target, wanted.files, was_there=True)
         hint = "Move it away, or name another folder with --to."
         raise EnvironmentProblem("the folder is there and holds something else", place=str(target), hint=hint)
@@ -96,24 +99,47 @@ def content_digest(folder: Path) -> tuple[int, str]:
     return len(paths), digest.hexdigest()
 
 
+def _holds(folder: Path, wanted: DataSet) -> bool:
+    """Returns whether a folder is exactly this set; of a larger folder, such as a home, no file is read."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    if sum(1 for _ in itertools.islice(files, wanted.files + 1)) != wanted.files:
+        return False
+    return content_digest(folder) == (wanted.files, wanted.content_sha256)
+
+
 def _download(url: str, stream: BinaryIO, progress: Progress) -> None:
     if not url.startswith(("https://", "http://")):
         raise UsageError(f"not a web address: {url}", place="--url", hint="It begins with https:// or http://.")
+    done = 0
+    for chunk, length in _received(url):
+        stream.write(chunk)
+        done += len(chunk)
+        progress(done, length)
+
+
+def _received(url: str) -> Iterator[tuple[bytes, int | None]]:
+    """Yields what a server sends, in pieces, each with the bytes that it announced, if it did.
+
+    Nothing is written in here, so that every OSError is the network's.
+    """
+    done = 0
     try:
         with urllib.request.urlopen(url, timeout=_SILENCE_S) as answer:  # noqa: S310 - the scheme was checked
-            length = int(answer.headers["Content-Length"]) if answer.headers.get("Content-Length") else None
-            done = 0
+            # Content-Length as a number; None when there is none, or none that can be read.
+            length: int | None = answer.length
             while chunk := answer.read(_CHUNK_BYTES):
                 done += len(chunk)
                 if done > _MOST_BYTES:
                     raise RemoteServiceError(f"the archive is larger than {_MOST_BYTES >> 30} GiB", place=url)
-                stream.write(chunk)
-                progress(done, length)
+                yield chunk, length
     except urllib.error.HTTPError as error:
         raise RemoteServiceError(f"the server answers {error.code} {error.reason}", place=url, hint=_OFFLINE) from None
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+    except (http.client.InvalidURL, ValueError) as error:
+        raise UsageError(f"not a web address: {error}", place=url) from None
+    except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error) or "no answer"
-        raise RemoteServiceError(f"the server cannot be reached: {reason}", place=url, hint=_OFFLINE) from None
+        what = f"the connection broke after {done} bytes" if done else "the server cannot be reached"
+        raise RemoteServiceError(f"{what}: {reason}", place=url, hint=_OFFLINE) from None
     if length is not None and done != length:
         raise RemoteServiceError(f"the connection ended after {done} of {length} bytes", place=url, hint="Try again.")
 
@@ -121,19 +147,38 @@ def _download(url: str, stream: BinaryIO, progress: Progress) -> None:
 def _unpack(archive: Path, wanted: DataSet, target: Path, url: str) -> None:
     """Writes the wanted members; a member's own path decides nothing but its class and its plain file name."""
     pattern = re.compile(wanted.members)
+    with _reading_archive(url):
+        members = zipfile.ZipFile(archive)
+    with members:
+        for member in members.infolist():
+            match = pattern.search(member.filename)
+            folder = wanted.folders.get(match["class"]) if match else None
+            if match is None or folder is None:
+                continue
+            path = target / folder / Path(match["name"]).name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as stream:
+                for chunk in _unpacked(members, member, url):
+                    stream.write(chunk)
+
+
+def _unpacked(members: zipfile.ZipFile, member: zipfile.ZipInfo, url: str) -> Iterator[bytes]:
+    """Yields a member's content in pieces; nothing is written in here, as in `_received`."""
+    with _reading_archive(url), members.open(member) as source:
+        while chunk := source.read(_CHUNK_BYTES):
+            yield chunk
+
+
+@contextlib.contextmanager
+def _reading_archive(url: str) -> Iterator[None]:
+    """Makes one error of all that zipfile and its three decompressors raise for damaged bytes."""
     try:
-        with zipfile.ZipFile(archive) as members:
-            for member in members.infolist():
-                match = pattern.search(member.filename)
-                folder = wanted.folders.get(match["class"]) if match else None
-                if match is None or folder is None:
-                    continue
-                path = target / folder / Path(match["name"]).name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with members.open(member) as source, path.open("wb") as stream:
-                    shutil.copyfileobj(source, stream)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"what arrived is no usable zip archive: {error}", place=url) from None
+        yield
+    except (
+        zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError, OSError
+    ) as error:  # fmt: skip
+        reason = str(error) or "it ends too early"
+        raise DataError(f"what arrived is no usable zip archive: {reason}", place=url) from None
 
 
 def _verify(files: Path, wanted: DataSet, url: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import http.client
 import http.server
 import io
+import ssl
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ import pytest
 
 from core.errors import DataError, EnvironmentProblem, ForebayError, RemoteServiceError, UsageError
 from pipeline.datasets import catalog
+from pipeline.datasets import fetch as fetching
 from pipeline.datasets.catalog import DataSet
 from pipeline.datasets.fetch import content_digest, fetch
 
@@ -57,8 +60,24 @@ def zipped(members: dict[str, bytes]) -> bytes:
     return stream.getvalue()
 
 
+def damaged(compression: int) -> bytes:
+    """Returns an archive whose one member cannot be unpacked, although its name and place are right."""
+    stream, name = io.BytesIO(), "set-1/train/hat/3.jpg"
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        archive.writestr(name, b"three" * 999)
+    whole = bytearray(stream.getvalue())
+    if compression == zipfile.ZIP_STORED:
+        # Both sizes in the directory at its end: more bytes than the archive has.
+        directory = whole.index(b"PK\x01\x02")
+        whole[directory + 20 : directory + 28] = (1 << 20).to_bytes(4, "little") * 2
+    else:
+        start = 30 + len(name)
+        whole[start : start + 8] = b"\xff" * 8
+    return bytes(whole)
+
+
 @contextlib.contextmanager
-def serving(body: bytes, status: int = 200, length: int | None = None) -> Iterator[str]:
+def serving(body: bytes, status: int = 200, length: int | str | None = None) -> Iterator[str]:
     """Yields the address of a server that answers everything with `body`."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -102,6 +121,10 @@ def test_a_set_arrives_under_its_folders_and_a_second_fetch_needs_no_server(tmp_
         pytest.param(lambda: serving(b"no", 404), RemoteServiceError, "404", id="not-found"),
         pytest.param(lambda: serving(b"<html>sign in</html>"), DataError, "no usable zip archive", id="a-page"),
         pytest.param(lambda: serving(zipped(MEMBERS)[:60], length=900), RemoteServiceError, "900", id="cut-short"),
+        pytest.param(lambda: serving(damaged(zipfile.ZIP_STORED)), DataError, "no usable zip", id="member-cut"),
+        pytest.param(lambda: serving(damaged(zipfile.ZIP_DEFLATED)), DataError, "no usable zip", id="deflate"),
+        pytest.param(lambda: serving(damaged(zipfile.ZIP_BZIP2)), DataError, "no usable zip", id="bzip2"),
+        pytest.param(lambda: serving(damaged(zipfile.ZIP_LZMA)), DataError, "no usable zip", id="lzma"),
         pytest.param(
             lambda: serving(zipped({**MEMBERS, "set-1/train/hat/3.jpg": b"another"})), DataError, "digest", id="another"
         ),
@@ -110,6 +133,8 @@ def test_a_set_arrives_under_its_folders_and_a_second_fetch_needs_no_server(tmp_
             lambda: contextlib.nullcontext("http://127.0.0.1:1/x.zip"), RemoteServiceError, "reached", id="no-server"
         ),
         pytest.param(lambda: contextlib.nullcontext("file:///etc/hosts"), UsageError, "web address", id="no-web"),
+        pytest.param(lambda: contextlib.nullcontext("http://[/x.zip"), UsageError, "web address", id="no-host"),
+        pytest.param(lambda: contextlib.nullcontext("http://a:b/x.zip"), UsageError, "web address", id="no-port"),
     ],
 )
 def test_a_fetch_that_fails_says_why_and_leaves_nothing(
@@ -122,6 +147,49 @@ def test_a_fetch_that_fails_says_why_and_leaves_nothing(
     with serve() as url, pytest.raises(error, match=words):
         fetch(wanted(), tmp_path / "photos", url, ignored)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_length_that_is_no_number_counts_as_unknown(tmp_path: Path) -> None:
+    """What a careless proxy writes there does not stop a set that arrives whole."""
+    seen: list[int | None] = []
+    with serving(zipped(MEMBERS), length="many") as url:
+        fetch(wanted(), tmp_path / "photos", url, lambda done, total: seen.append(total))
+    assert seen == [None]
+
+
+def test_a_fault_of_the_connection_is_not_taken_for_one_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Encryption that breaks while bytes arrive is the server's (exit 6); a folder that cannot be made is ours (5)."""
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with serving(zipped(MEMBERS)) as url:
+        with pytest.raises(EnvironmentProblem, match="cannot be written"):
+            fetch(wanted(), tmp_path / "file" / "photos", url, ignored)
+
+        def broken(*_: object) -> bytes:
+            raise ssl.SSLError(1, "bad record")
+
+        monkeypatch.setattr(http.client.HTTPResponse, "read", broken)
+        with pytest.raises(RemoteServiceError, match="bad record"):
+            fetch(wanted(), tmp_path / "photos", url, ignored)
+
+
+def test_a_larger_folder_is_refused_without_reading_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Naming a home folder costs a count, which ends at one file more than the set has."""
+    for number in range(9):
+        (tmp_path / f"{number}.jpg").write_bytes(b"mine")
+    looked_at: list[Path] = []
+    is_file = Path.is_file
+
+    def counted(path: Path) -> bool:
+        looked_at.append(path)
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", counted)
+    monkeypatch.setattr(fetching, "sha256_file", lambda path: pytest.fail(f"{path} was read"))
+    with pytest.raises(EnvironmentProblem, match="holds something else"):
+        fetch(wanted(), tmp_path, "http://127.0.0.1:1/x.zip", ignored)
+    assert len(looked_at) == len(FILES) + 1
 
 
 def test_a_folder_with_other_content_is_never_touched(tmp_path: Path) -> None:
