@@ -4,7 +4,7 @@
   as its high bytes, at most one level apart from that. Whole numbers beyond 16 bits and floats are refused: nothing
   says which value is white.
 - Transparency (alpha, a transparent palette entry, a transparent colour) is laid over white, as the decoder in the
-  served graph does it.
+  served graph does it. A transparent 16-bit colour is compared by its high bytes, a transparent 16-bit grey exactly.
 - An embedded colour profile that fits the pixels is applied; one that does not fit, or is damaged, is passed over.
 - CMYK without a profile becomes (1 - ink)(1 - black).
 - JPEGs of four channels hold inverted ink values, as Adobe writes them. Where the Adobe marker is absent both
@@ -21,7 +21,11 @@ import numpy as np
 from PIL import Image, ImageChops, ImageCms, ImageStat
 
 _BACKGROUND = "white"
-
+# Values that 16-bit grey is divided in at a time: the arithmetic needs twice the room of what it divides.
+_BAND_VALUES = 1 << 20
+# By Pillow's name of how grey of few bits is read: what its values are multiplied by on the way to 8 bits. Pillow
+# leaves a transparent value as it was.
+_GREY_SCALES = {"L;2": 85, "L;4": 17}
 _SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
 # Colour spaces of a profile, as the ICC writes them, and the pixels each fits.
 _PROFILE_MODES = {"RGB ": "RGB", "CMYK": "CMYK", "GRAY": "L"}
@@ -32,27 +36,31 @@ class UnsupportedPixels(ValueError):
     """The pixels have no agreed meaning as colours."""
 
 
-def to_srgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
+def to_srgb(image: Image.Image, raw_mode: str = "") -> tuple[Image.Image, list[str]]:
     """Returns a loaded picture as mode RGB, and which conversions that took.
 
     Args:
         image: Any mode, loaded; `info` as its decoder left it.
+        raw_mode: How Pillow read the pixels, such as RGB;16B or L;4; empty where that is not known.
 
     Raises:
         UnsupportedPixels: Floats, or whole numbers of more than 16 bits.
     """
     applied = []
+    alpha: Union[Image.Image, None] = None
     profile = image.info.get("icc_profile")
     if image.mode in ("P", "PA"):
         applied.append("palette")
     if image.mode in _SIXTEEN or image.mode == "I":
         applied.append("16bit")
-        image = _from_sixteen(image)
+        image, alpha = _from_sixteen(image)
     if image.mode == "CMYK":
         applied.append("cmyk")
         if image.format in ("JPEG", "MPO") and "adobe" not in image.info:
             image = _with_less_black(image)
-    image, alpha = _split_alpha(image)
+    if alpha is None:
+        _scale_transparent(image, raw_mode)
+        image, alpha = _split_alpha(image)
     if alpha is not None:
         applied.append("alpha")
     converted = _through_profile(image, profile)
@@ -62,15 +70,35 @@ def to_srgb(image: Image.Image) -> tuple[Image.Image, list[str]]:
     if rgb.mode != "RGB":
         rgb = rgb.convert("RGB")
     if alpha is not None:
-        rgb = Image.composite(rgb, Image.new("RGB", rgb.size, _BACKGROUND), alpha)
+        # The picture was converted, so it is no longer the caller's: white is painted right into it.
+        rgb.paste(_BACKGROUND, mask=ImageChops.invert(alpha))
     return rgb, applied
 
 
-def _from_sixteen(image: Image.Image) -> Image.Image:
-    values = np.asarray(image).astype(np.int64)
-    if values.min() < 0 or values.max() > 65535:
+def _from_sixteen(image: Image.Image) -> tuple[Image.Image, Union[Image.Image, None]]:
+    """Returns 16-bit grey as mode L, and its opacity (mode L) when one of its values is declared transparent."""
+    values = np.asarray(image)
+    if values.dtype.itemsize > 2 and (values.min() < 0 or values.max() > 65535):
         raise UnsupportedPixels("whole numbers of more than 16 bits a pixel: nothing says which value is white")
-    return Image.fromarray(((values + 128) // 257).astype(np.uint8))
+    grey = np.empty(values.shape, np.uint8)
+    rows = max(1, _BAND_VALUES // values.shape[1])
+    for top in range(0, len(values), rows):
+        band = values[top : top + rows].astype(np.uint32)
+        band += 128
+        band //= 257
+        grey[top : top + rows] = band
+    key = image.info.get("transparency")
+    alpha = Image.fromarray((values != key).view(np.uint8) * np.uint8(255)) if isinstance(key, int) else None
+    return Image.fromarray(grey), alpha
+
+
+def _scale_transparent(image: Image.Image, raw_mode: str) -> None:
+    """Brings a PNG's transparent colour to the 8 bits that the pixels were brought to."""
+    key = image.info.get("transparency")
+    if isinstance(key, tuple) and raw_mode == "RGB;16B":
+        image.info["transparency"] = tuple(value >> 8 for value in key)
+    elif isinstance(key, int) and raw_mode in _GREY_SCALES:
+        image.info["transparency"] = key * _GREY_SCALES[raw_mode]
 
 
 def _with_less_black(image: Image.Image) -> Image.Image:
@@ -84,9 +112,10 @@ def _split_alpha(image: Image.Image) -> tuple[Image.Image, Union[Image.Image, No
     if image.mode in ("La", "RGBa"):
         image = image.convert("LA" if image.mode == "La" else "RGBA")
     transparent = "transparency" in image.info and image.mode in ("1", "L", "P", "RGB")
-    if image.mode in ("LA", "PA", "RGBA") or transparent:
-        with_alpha = image.convert("RGBA")
-        return with_alpha.convert("RGB"), with_alpha.getchannel("A")
+    if image.mode == "PA" or transparent:
+        image = image.convert("RGBA")
+    if image.mode in ("LA", "RGBA"):
+        return image.convert("L" if image.mode == "LA" else "RGB"), image.getchannel("A")
     if image.mode in _PLAIN_MODES:
         return image, None
     return image.convert("L" if image.mode == "1" else "RGB"), None

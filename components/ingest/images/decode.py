@@ -14,7 +14,7 @@ import imagehash
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from components.ingest.images import sniff
+from components.ingest.images import sniff, tail
 from components.ingest.images.colour import to_srgb
 from core.settings.images import ImageIngestSettings
 
@@ -92,10 +92,12 @@ def decode(data: bytes, rules: Rules) -> Union[Photo, Rejection]:
     The kind is told by the first bytes, the number of pixels is checked before any is decoded, and a file that is cut
     short is rejected: half a photo is no photo. Of an animation or a multi-page file the first picture is taken.
     """
-    kind = sniff.photo_format(data[: sniff.HEAD_BYTES])
+    head = data[: sniff.HEAD_BYTES]
+    kind = sniff.photo_format(head)
     if kind is None:
-        what = sniff.looks_like(data[: sniff.HEAD_BYTES])
-        return Rejection(what if not data else f"not a photo: {what}")
+        return Rejection(sniff.why_no_photo(head))
+    if tail.is_missing(data, kind):
+        return Rejection(f"damaged {kind}: its end is nothing but zero bytes, as a broken download leaves it")
     try:
         with _PILLOW, Image.open(io.BytesIO(data), formats=[kind]) as image:
             return _photo(image, kind, rules)
@@ -111,14 +113,19 @@ def _photo(image: Image.Image, kind: str, rules: Rules) -> Union[Photo, Rejectio
     width, height = image.size
     if width * height > rules.max_pixels:
         return Rejection(f"{width} x {height} pixels are more than data.images.max_pixels ({rules.max_pixels:,})")
-    converted = ["16bit"] if any(";16" in str(tile.args) for tile in getattr(image, "tile", ())) else []
+    raw_mode = _raw_mode(image)
+    converted = ["16bit"] if ";16" in raw_mode else []
+    if kind == "png":
+        # To look for EXIF, Pillow loads a PNG itself. An error of the pixels would be lost among those of metadata
+        # that are forgiven, and what follows the pixels (XMP) would be read too late.
+        image.load()
     orientation = _orientation(image)
     sideways = orientation >= 5
     if kind == "jpeg":
         scale = _DRAFT_FACTOR * rules.max_side_px / max(width, height)
         image.draft(None, (max(1, int(width * scale)), max(1, int(height * scale))))
     image.load()
-    rgb, changes = to_srgb(image)
+    rgb, changes = to_srgb(image, raw_mode)
     converted += [change for change in changes if change not in converted]
     if orientation > 1:
         converted.append("oriented")
@@ -138,6 +145,11 @@ def _photo(image: Image.Image, kind: str, rules: Rules) -> Union[Photo, Rejectio
     mean, deviation = _mean_and_deviation(luma)
     phash = _phash(luma) if deviation > _PLAIN_DEVIATION else None
     return Photo(_encoded(rgb, rules.jpeg_quality), width, height, kind, mean / 255, phash, tuple(converted))
+
+
+def _raw_mode(image: Image.Image) -> str:
+    """Returns how Pillow's raw decoder will be told to read the pixels, such as RGB;16B; known only before loading."""
+    return next((str(piece.args) for piece in getattr(image, "tile", ())), "")
 
 
 def _orientation(image: Image.Image) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Bytes that `photo_format` and `looks_like` need.
+# Bytes that the functions here need of a file.
 HEAD_BYTES = 512
 
 _PHOTOS = (
@@ -40,6 +40,12 @@ _TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]+")
 def photo_format(head: bytes) -> str | None:
     """Returns jpeg, png, gif, webp, bmp or tiff by a file's first bytes; None for anything else."""
     return next((name for mark, name in _PHOTOS if mark.match(head)), None)
+
+
+def why_no_photo(head: bytes) -> str:
+    """Returns why a file that `photo_format` does not know is no photo, for the quarantine."""
+    what = looks_like(head)
+    return f"not a photo: {what}" if head else what
 
 
 def looks_like(head: bytes) -> str:
