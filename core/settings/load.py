@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from core.errors import ConfigError
-from core.settings.layers import KeyPath, merge, read_assignments, read_file
+from core.settings.layers import KeyPath, Layer, merge, read_assignments, read_file
 from core.settings.schema import Settings
 
 BASE_FILE = Path(__file__).resolve().parents[2] / "configs" / "base.yaml"
@@ -56,18 +56,21 @@ def load(files: Sequence[str], assignments: Sequence[str] = ()) -> Loaded:
     return Loaded(_validated(Settings, values, places, ()), values, places)
 
 
-def load_values(values: dict[str, Any], origin: str) -> Loaded:
-    """Returns the settings that an earlier run kept as plain values.
+def load_values(values: dict[str, Any], origin: str, assignments: Sequence[str] = ()) -> Loaded:
+    """Returns the settings that an earlier run kept as plain values, changed by flags.
 
     Args:
         values: All settings, as `Loaded.values` held them.
         origin: The file they come from, for error messages.
+        assignments: `a.b=c` flags; they win over what was kept.
 
     Raises:
-        ConfigError: They do not fit this version of Forebay.
+        ConfigError: They do not fit this version of Forebay, or a flag is wrong.
+        UsageError: A flag that is not `key=value`.
     """
-    places: dict[KeyPath, str] = {(key,): origin for key in values}
-    return Loaded(_validated(Settings, values, places, ()), values, places)
+    kept = Layer(origin, values, {(key,): origin for key in values})
+    changed, places = merge([kept, *read_assignments(assignments)])
+    return Loaded(_validated(Settings, changed, places, ()), changed, places)
 
 
 def load_section(files: Sequence[str], assignments: Sequence[str], name: str, model: type[Model]) -> Model:
