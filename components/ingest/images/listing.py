@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from components.ingest.folders import walk
 from components.ingest.images import names, sniff
@@ -45,6 +45,7 @@ class Listing:
         rejects: What is set aside without being decoded, by relative name.
         ignored: (relative name, reason) of hidden and system files and folders.
         empty: Relative names of class folders that hold no file, with the class of each.
+        classes: For each class that a folder or the manifest names, a place that does: the folder, or file and line.
         warnings: What the user should know.
         manifest: Path of the manifest; None when the folders name the classes.
     """
@@ -54,6 +55,7 @@ class Listing:
     rejects: tuple[Reject, ...]
     ignored: tuple[tuple[str, str], ...]
     empty: tuple[tuple[str, str], ...]
+    classes: Mapping[str, str]
     warnings: tuple[str, ...]
     manifest: str | None = None
 
@@ -71,8 +73,8 @@ def read(root: str, *, manifest: str | None) -> Listing:
         manifest: CSV or JSONL of paths and labels, relative to `root`; None: the folders name the classes.
 
     Raises:
-        DataError: It is no folder, no file in it begins like a photo, a class name cannot be used, or the manifest
-            cannot be read.
+        DataError: It is no folder, no file in it begins like a photo or none of those that do can be used, a class
+            name cannot be used, or the manifest cannot be read.
     """
     if not os.path.isdir(root):
         raise DataError("photos need a folder of class folders, and this is none", place=root, hint="check data.path")
@@ -83,12 +85,31 @@ def read(root: str, *, manifest: str | None) -> Listing:
     else:
         listing = _read_tree(root)
     if not any(_begins_like_a_photo(entry.path) for entry in listing.entries):
-        raise DataError(
+        raise _nothing_usable(listing)
+    return listing
+
+
+def _nothing_usable(listing: Listing) -> DataError:
+    """Returns the error of a listing without photos, which tells photos in the wrong place from none at all."""
+    root, listed = listing.root, listing.manifest is not None
+    misplaced = (
+        reject
+        for reject in listing.rejects
+        if (listed and not listing.entries) or _begins_like_a_photo(os.path.join(root, reject.file))
+    )
+    first = next(misplaced, None)
+    if first is None:
+        return DataError(
             f"no file begins like a photo; what is there: {_outline(root)}",
             place=root,
             hint="point data.path at the folder that holds the class folders",
         )
-    return listing
+    return DataError(
+        f"no photo can be used: {len(listing.rejects)} of {listing.found} files are set aside; the first: "
+        f"{first.reason}",
+        place=os.path.join(root, first.file),
+        hint="write the manifest's paths relative to data.path, each once" if listed else "move photos to CLASS/PHOTO",
+    )
 
 
 def _read_tree(root: str) -> Listing:
@@ -100,6 +121,7 @@ def _read_tree(root: str) -> Listing:
     empty: list[tuple[str, str]] = []
     warnings: list[str] = []
     spellings: list[tuple[str, str]] = []
+    classes: dict[str, str] = {}
     for folder, files in tree.folders:
         kept = []
         for name in files:
@@ -115,6 +137,7 @@ def _read_tree(root: str) -> Listing:
         if not kept and folder in parents:
             continue
         label = names.label_of(relative.split("/"), place=folder)
+        classes.setdefault(label, folder)
         if not kept:
             empty.append((relative, label))
             continue
@@ -128,7 +151,7 @@ def _read_tree(root: str) -> Listing:
         rejects += bad
     warnings = [*names.spelling_warnings(spellings), *warnings]
     entries.sort(key=lambda entry: entry.name)
-    return Listing(root, tuple(entries), tuple(rejects), tuple(sorted(ignored)), tuple(empty), tuple(warnings))
+    return Listing(root, tuple(entries), tuple(rejects), tuple(sorted(ignored)), tuple(empty), classes, tuple(warnings))
 
 
 def _sort_out(root: str, paths: Iterable[str], label: str) -> tuple[list[Entry], list[Reject]]:

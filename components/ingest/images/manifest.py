@@ -8,13 +8,14 @@ import json
 import os
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from components.ingest.images import names
 from components.ingest.images.listing import Entry, Listing, why_unreadable
 from components.ingest.rows import Reject
 from core.errors import DataError
+from core.label_map import SEPARATOR
 
 _NEEDED = ("path", "label")
 _KNOWN = (*_NEEDED, "group")
@@ -38,40 +39,61 @@ def read(root: str, manifest: str) -> Listing:
     location = os.path.join(root, os.path.expanduser(manifest))
     by_name: dict[str, list[Entry]] = defaultdict(list)
     spellings = []
+    classes: dict[str, str] = {}
     for line, row in _rows(location):
-        entry = _entry(root, row, f"{location}:{line}", line)
-        by_name[entry.name].append(entry)
-        spellings.append((entry.label, row["label"]))
+        place = f"{location}:{line}"
+        levels = _levels(row["label"])
+        name = _name(root, row["path"], place)
+        entry = Entry(os.path.join(root, name), name, names.label_of(levels, place=place), row.get("group", ""), line)
+        by_name[name].append(entry)
+        spellings.append((entry.label, "/".join(levels)))
+        classes.setdefault(entry.label, place)
     entries: list[Entry] = []
     rejects: list[Reject] = []
     for name, listed in sorted(by_name.items()):
-        first, again = listed[0], listed[1:]
-        other = next((entry for entry in again if entry.label != first.label), None)
-        if other is not None:
-            reason = f"listed as {first.label!r} on line {first.line} and as {other.label!r} on line {other.line}"
-            rejects += [Reject(names.shown(name), entry.line, reason, "") for entry in listed]
-            continue
-        rejects += [
-            Reject(names.shown(name), entry.line, f"listed already on line {first.line}", "") for entry in again
-        ]
-        if reason := why_unreadable(first.path, name):
-            rejects.append(Reject(names.shown(name), first.line, f"{reason} (line {first.line} of the manifest)", ""))
-        else:
-            entries.append(first)
+        good, bad = _sort_out(listed)
+        entries += good
+        rejects += [Reject(names.shown(name), 0, names.with_line(reason, entry.line), "") for entry, reason in bad]
     warnings = tuple(names.spelling_warnings(spellings))
-    return Listing(root, tuple(entries), tuple(rejects), (), (), warnings, manifest=location)
+    return Listing(root, tuple(entries), tuple(rejects), (), (), classes, warnings, manifest=location)
 
 
-def _entry(root: str, row: Mapping[str, str], place: str, line: int) -> Entry:
-    path = PurePosixPath(row["path"].replace("\\", "/"))
-    target = os.path.normpath(os.path.join(root, *path.parts))
-    relative = os.path.relpath(target, root)
-    if path.is_absolute() or relative.split(os.sep)[0] == os.pardir or relative == os.curdir:
+def _sort_out(listed: Sequence[Entry]) -> tuple[list[Entry], list[tuple[Entry, str]]]:
+    """Returns, of the lines that name one file, those to decode, and the others with why not."""
+    first, again = listed[0], listed[1:]
+    other = next((entry for entry in again if entry.label != first.label), None)
+    if other is not None:
+        reason = f"listed as {first.label!r} on line {first.line} and as {other.label!r} on line {other.line}"
+        return [], [(entry, reason) for entry in listed]
+    bad = [(entry, f"listed already on line {first.line}") for entry in again]
+    if reason := why_unreadable(first.path, first.name):
+        return [], [*bad, (first, reason)]
+    return [first], bad
+
+
+def _levels(label: str) -> list[str]:
+    """Returns the levels of a class, written as a path or in the form that reports print: tops/shirt, tops > shirt."""
+    return label.replace(SEPARATOR, "/").split("/")
+
+
+def _name(root: str, written: str, place: str) -> str:
+    """Returns the name of a photo relative to `root`, in the Unicode form that its file has.
+
+    Args:
+        root: `data.path`.
+        written: The path as the manifest has it; may be absolute when it lies in `root`.
+        place: The manifest's line.
+    """
+    path = PurePosixPath(written.replace("\\", "/"))
+    relative = os.path.relpath(os.path.normpath(os.path.join(root, *path.parts)), root)
+    if relative.split(os.sep)[0] == os.pardir or relative == os.curdir:
         raise DataError(
-            f"the path {row['path']!r} leads out of data.path", place=place, hint="write paths relative to data.path"
+            f"the path {written!r} leads out of data.path", place=place, hint="write paths relative to data.path"
         )
-    label = names.label_of(row["label"].split("/"), place=place)
-    return Entry(target, relative.replace(os.sep, "/"), label, row.get("group", ""), line)
+    # Macs write decomposed names (NFD) to disks and archives, and spreadsheets composed ones (NFC).
+    forms = [relative, *(unicodedata.normalize(form, relative) for form in ("NFC", "NFD"))]
+    found = next((form for form in forms if os.path.lexists(os.path.join(root, form))), relative)
+    return found.replace(os.sep, "/")
 
 
 def _rows(location: str) -> Iterator[tuple[int, dict[str, str]]]:

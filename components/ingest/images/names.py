@@ -56,6 +56,11 @@ def is_text(path: str) -> bool:
     return shown(path) == path
 
 
+def with_line(reason: str, line: int) -> str:
+    """Returns why a file is set aside with the manifest's line that names it; without one (0) just why."""
+    return f"{reason} (line {line} of the manifest)" if line else reason
+
+
 def label_of(levels: Sequence[str], *, place: str) -> str:
     """Returns the class of a folder path: its levels in Unicode's composed form (NFC), joined by " > ".
 

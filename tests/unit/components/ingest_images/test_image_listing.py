@@ -119,6 +119,34 @@ def test_a_tree_without_photos_is_named(tree) -> None:
     assert caught.value.place == str(root)
 
 
+def test_photos_beside_the_class_folders_are_named(tree, photo) -> None:
+    """Photos directly in data.path, the commonest mistake, are called that and not a folder without photos."""
+    root = tree({"1.jpg": photo(1), "2.jpg": photo(2), "about.txt": b"x", "docs/readme.txt": b"text"})
+    with pytest.raises(DataError) as caught:
+        listing.read(str(root), manifest=None)
+    assert caught.value.headline == "no photo can be used: 3 of 4 files are set aside; the first: no class folder"
+    assert caught.value.place == str(root / "1.jpg")
+    assert caught.value.hint == "move photos to CLASS/PHOTO"
+
+
+def test_loose_files_that_are_no_photos_are_no_photos(tree) -> None:
+    """I09: other files directly in data.path are outlined as what they are."""
+    with pytest.raises(DataError, match=r"no file begins like a photo; what is there: ./ \(1 .csv\)"):
+        listing.read(str(tree({"table.csv": b"a,b\n"})), manifest=None)
+
+
+def test_a_manifest_that_misses_every_photo(tree, photo) -> None:
+    """A manifest whose every path misses is told by its first line, and not as a folder without photos."""
+    root = tree({"x/1.jpg": photo(1), "list.csv": b"path,label\nphotos/x/1.jpg,a\nphotos/x/2.jpg,a\n"})
+    with pytest.raises(DataError) as caught:
+        listing.read(str(root), manifest="list.csv")
+    assert caught.value.headline == (
+        "no photo can be used: 2 of 2 files are set aside; the first: there is no such file (line 2 of the manifest)"
+    )
+    assert caught.value.place == str(root / "photos/x/1.jpg")
+    assert "relative to data.path" in caught.value.hint
+
+
 @pytest.mark.parametrize("make_file", [True, False], ids=["a-file", "nothing"])
 def test_photos_need_a_folder(tmp_path, make_file: bool) -> None:
     """A path to a file, or to nothing, is refused."""
@@ -150,17 +178,46 @@ def test_manifest_names_the_classes(tree, photo, name: str, text: str) -> None:
     assert [entry.group for entry in found.entries] == ["", "p1", "p1"]
 
 
+def test_manifest_of_absolute_paths(tree, photo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An absolute path inside data.path is the photo there, also where data.path is relative."""
+    root = tree({"x/1.jpg": photo(1)})
+    (root / "list.csv").write_text(f"path,label\n{root / 'x' / '1.jpg'},a\n")
+    assert labels(listing.read(str(root), manifest="list.csv")) == {"x/1.jpg": "a"}
+    monkeypatch.chdir(root.parent)
+    assert labels(listing.read(root.name, manifest="list.csv")) == {"x/1.jpg": "a"}
+
+
+def test_manifest_takes_classes_as_they_are_printed(tree, photo) -> None:
+    """A class may be written as reports print it; both forms are one class, without a warning about its spelling."""
+    root = tree(
+        {"1.jpg": photo(1), "2.jpg": photo(2), "list.csv": b"path,label\n1.jpg,tops > shirt\n2.jpg,tops/shirt\n"}
+    )
+    found = listing.read(str(root), manifest="list.csv")
+    assert labels(found) == {"1.jpg": "tops > shirt", "2.jpg": "tops > shirt"}
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(("disk", "listed"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_manifest_paths_in_the_other_unicode_form(tree, photo, disk: str, listed: str) -> None:
+    """A path with composed letters finds its file with decomposed ones, and the other way round, under its own name."""
+    stored, written = (unicodedata.normalize(form, "jupé/é.jpg") for form in (disk, listed))
+    root = tree({stored: photo(1), "list.csv": f"path,label\n{written},a\n{stored},a\n".encode()})
+    found = listing.read(str(root), manifest="list.csv")
+    assert labels(found) == {stored: "a"}
+    assert [reject.reason for reject in found.rejects] == ["listed already on line 2 (line 3 of the manifest)"]
+
+
 def test_manifest_rows_that_fit_no_file_are_set_aside(tree, photo) -> None:
     """A missing file, one listed twice and one listed under two classes are set aside with their lines."""
     text = "path,label\n1.jpg,a\n1.jpg,a\nnone.jpg,a\n2.jpg,a\n2.jpg,b\n"
     root = tree({"1.jpg": photo(1), "2.jpg": photo(2), "list.csv": text.encode()})
     found = listing.read(str(root), manifest="list.csv")
     assert labels(found) == {"1.jpg": "a"}
-    assert [(reject.file, reject.line, reject.reason) for reject in found.rejects] == [
-        ("1.jpg", 3, "listed already on line 2"),
-        ("2.jpg", 5, "listed as 'a' on line 5 and as 'b' on line 6"),
-        ("2.jpg", 6, "listed as 'a' on line 5 and as 'b' on line 6"),
-        ("none.jpg", 4, "there is no such file (line 4 of the manifest)"),
+    assert [(reject.file, reject.reason) for reject in found.rejects] == [
+        ("1.jpg", "listed already on line 2 (line 3 of the manifest)"),
+        ("2.jpg", "listed as 'a' on line 5 and as 'b' on line 6 (line 5 of the manifest)"),
+        ("2.jpg", "listed as 'a' on line 5 and as 'b' on line 6 (line 6 of the manifest)"),
+        ("none.jpg", "there is no such file (line 4 of the manifest)"),
     ]
     assert found.found == 5
 
