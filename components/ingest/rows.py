@@ -20,7 +20,7 @@ class Reject:
 
     Attributes:
         file: Path of its file.
-        line: 1-based line that it begins on (CSV, manifest) or record number (Parquet, TFRecord); 0 for a whole file.
+        line: 1-based line that it begins on (CSV) or record number (Parquet, TFRecord); 0 for a whole file.
         reason: Why, one sentence without a final full stop.
         raw: Its text as read, possibly shortened.
     """
@@ -29,11 +29,6 @@ class Reject:
     line: int
     reason: str
     raw: str
-
-    @property
-    def place(self) -> str:
-        """Where it is: file, or file and line."""
-        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Decodes photos in chunks: each leaves a TFRecord file and its facts in a work folder."""
+"""Decodes photos in chunks: each leaves a TFRecord file and its facts in a work folder.
+
+A worker has one chunk at a time and decodes it on as many threads as its host lets it use: workers on different hosts
+add up, several on one host only share its cores, each with memory for its own photos. One worker a host is enough.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar, Union
 
 from components.ingest import examples, tfrecord
-from components.ingest.images import facts
+from components.ingest.images import facts, sniff
 from components.ingest.images.decode import Photo, Rejection, Rules, decode
 from components.ingest.images.facts import Fact
 from components.ingest.images.listing import Entry
+from core.files import sha256_file
 from core.label_map import parent_of
 
 _LOG = logging.getLogger(__name__)
@@ -27,6 +32,9 @@ CHUNK_PHOTOS = 128
 # Photos that are written together.
 _BLOCK_PHOTOS = 16
 _RAW_BYTES = 64
+# Every core holds a file in memory while it decodes it. This much are 89 megapixels of 8-bit colour without any
+# compression: what is larger is no photo of a product, and a few of them would end the run.
+_MAX_FILE_BYTES = 256 << 20
 _FACTS_ENDING = ".facts.jsonl"
 
 Item = TypeVar("Item")
@@ -130,16 +138,25 @@ def _read(entry: Entry, pattern: re.Pattern[str] | None, rules: Rules) -> tuple[
     fact = Fact(entry.name, entry.label, group or entry.name, "", entry.line, own_group=bool(group))
     try:
         with open(entry.path, "rb") as stream:
-            data = stream.read()
+            head, size = stream.read(sniff.HEAD_BYTES), os.fstat(stream.fileno()).st_size
+            reason = _why_not_read(head, size)
+            data = b"" if reason else head + stream.read()
+        sha256 = sha256_file(entry.path) if reason else hashlib.sha256(data).hexdigest()
     except OSError as error:
         return dataclasses.replace(fact, reason=f"cannot be read: {error.strerror}"), None
-    sha256 = hashlib.sha256(data).hexdigest()
-    photo = decode(data, rules)
+    photo = Rejection(reason) if reason else decode(data, rules)
     if isinstance(photo, Rejection):
-        raw = data[:_RAW_BYTES].decode("ascii", "backslashreplace")
+        raw = head[:_RAW_BYTES].decode("ascii", "backslashreplace")
         return dataclasses.replace(fact, sha256=sha256, reason=photo.reason, raw=raw), None
     fact = dataclasses.replace(fact, sha256=sha256, phash=photo.phash, format=photo.format, converted=photo.converted)
     return fact, _example(fact, photo)
+
+
+def _why_not_read(head: bytes, size: int) -> str:
+    """Returns why a file is not worth reading as a whole, by its first bytes and its size; empty when it is."""
+    if sniff.photo_format(head) is None:
+        return sniff.why_no_photo(head)
+    return f"{size:,} bytes are more than a photo has ({_MAX_FILE_BYTES:,})" if size > _MAX_FILE_BYTES else ""
 
 
 def _example(fact: Fact, photo: Photo) -> bytes:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from components.ingest import sources, tfrecord
-from components.ingest.images import chunks, groups, leakage, listing, outcome, report, stratify
+from components.ingest.images import chunks, groups, leakage, listing, names, outcome, report, stratify
 from components.ingest.images.chunks import Chunk, Decoding
 from components.ingest.images.decode import Rules
 from components.ingest.images.facts import Fact
@@ -87,11 +87,10 @@ def ingest_photos(
         decoder: What decodes the chunks.
 
     Raises:
-        DataError: The photos cannot be used: too many bad ones, an empty class that may not be, an empty split, or
-            files that changed since the run began.
+        DataError: The photos cannot be used: too many bad ones, a class without photos that may not be, an empty
+            split, or files that changed since the run began.
     """
     found = listing.read(source.root, manifest=data.images.manifest)
-    _check_empty_classes(data, found)
     pieces = chunks.split_up(found.entries, data.split.seed)
     with tempfile.TemporaryDirectory(prefix=".photos-", dir=work_dir) as workspace:
         decoder(pieces, Decoding(Rules.of(data.images), data.images.group_pattern, workspace, len(found.entries)))
@@ -105,7 +104,7 @@ def ingest_photos(
         with SplitWriters(directories, data.shards, _GZIP_LEVEL) as writers:
             result = _split(data, source, found, files, records, writers)
             write_json_atomic(os.path.join(report_dir, FILE_NAME), result.to_dict())
-            outcome.check(data, result, files.rejects, quarantine.path)
+            outcome.check(data, found, result, files.rejects, quarantine.path)
     return result
 
 
@@ -129,16 +128,6 @@ def _split(
     return report.make(data, source, found, accounts, warnings)
 
 
-def _check_empty_classes(data: DataSettings, found: Listing) -> None:
-    if found.empty and data.images.empty_class == "refuse":
-        name, label = found.empty[0]
-        raise DataError(
-            f"class {label!r} has no photo",
-            place=os.path.join(found.root, name),
-            hint="add photos, remove the folder, or set data.images.empty_class: warn",
-        )
-
-
 def _check_unchanged(source: Source, facts: Sequence[Fact], source_digest: str) -> None:
     """Refuses photos that are not those the run began with, by the bytes that were decoded."""
     hashes = {fact.name: fact.sha256 for fact in facts}
@@ -153,7 +142,7 @@ def _check_unchanged(source: Source, facts: Sequence[Fact], source_digest: str) 
 def _sort_out(facts: Sequence[Fact], unread: Sequence[Reject]) -> _Sorted:
     """Sorts out exact copies: of one class the first by name is kept, of several classes none is."""
     decoded = [fact for fact in facts if not fact.reason]
-    rejects = [Reject(fact.name, fact.line, fact.reason, fact.raw) for fact in facts if fact.reason]
+    rejects = [_reject(fact, fact.reason) for fact in facts if fact.reason]
     by_content: dict[str, list[Fact]] = defaultdict(list)
     for fact in decoded:
         by_content[fact.sha256].append(fact)
@@ -165,14 +154,18 @@ def _sort_out(facts: Sequence[Fact], unread: Sequence[Reject]) -> _Sorted:
         other = next((fact for fact in alike if fact.label != first.label), None)
         if other is not None:
             reason = f"the same photo is in {first.label!r} ({first.name}) and in {other.label!r} ({other.name})"
-            rejects += [Reject(fact.name, fact.line, reason, "") for fact in alike]
+            rejects += [_reject(fact, reason) for fact in alike]
             left_out.update(fact.name for fact in alike)
         else:
             copies += alike[1:]
             left_out.update(fact.name for fact in alike[1:])
-    rejects = sorted([*unread, *rejects], key=lambda reject: (reject.file, reject.line))
+    rejects = sorted([*unread, *rejects], key=lambda reject: (reject.file, reject.reason))
     copies.sort(key=lambda fact: fact.name)
     return _Sorted(decoded, [fact.name not in left_out for fact in decoded], copies, rejects)
+
+
+def _reject(fact: Fact, reason: str) -> Reject:
+    return Reject(fact.name, 0, names.with_line(reason, fact.line), fact.raw)
 
 
 def _copy(

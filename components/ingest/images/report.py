@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from components.ingest.images.facts import Fact
@@ -137,10 +137,20 @@ def make(
     )
 
 
-def _class_warnings(found: Listing, classes: Mapping[str, Any]) -> list[str]:
-    empty = [f"class folder {name!r} holds no photo: {label!r} is no class" for name, label in found.empty]
-    lost = sorted({entry.label for entry in found.entries} - set(classes))
-    return empty + [f"class {label!r} is gone: every photo of it was set aside" for label in lost]
+def lost_classes(found: Listing, classes: Collection[str]) -> list[str]:
+    """Returns the classes that a folder or the manifest names and of which no photo is among the written `classes`."""
+    return sorted(set(found.classes) - set(classes))
+
+
+def _class_warnings(found: Listing, classes: Collection[str]) -> list[str]:
+    warnings = [
+        f"class folder {name!r} holds no photo: "
+        + (f"those of {label!r} lie elsewhere" if label in classes else f"{label!r} is no class")
+        for name, label in found.empty
+    ]
+    said = {label for _, label in found.empty}
+    lost = [label for label in lost_classes(found, classes) if label not in said]
+    return warnings + [f"class {label!r} is gone: every photo of it was set aside" for label in lost]
 
 
 def _by_class(written: Sequence[tuple[int, Fact]], names: Sequence[str]) -> dict[str, dict[str, int]]:

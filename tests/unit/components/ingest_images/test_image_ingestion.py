@@ -6,6 +6,8 @@ import json
 import os
 import random
 import shutil
+import tracemalloc
+import unicodedata
 
 import pytest
 from PIL import Image
@@ -125,18 +127,24 @@ def test_exact_copies(tree, photo, settings, ingested) -> None:
 
 
 def test_look_alikes_stay_in_one_split(tree, picture, encoded, settings, ingested) -> None:
-    """The same picture in two sizes and qualities is never in two splits, whatever the seed."""
+    """The same picture in two sizes and qualities is never in two splits, whichever seed of several draws them."""
     files = {}
     for i in range(30):
         image = picture(f"p{i}", (200, 160))
         files[f"hats/{i}-large.jpg"] = encoded(image, quality=95)
         files[f"hats/{i}-small.jpg"] = encoded(image.resize((100, 80)), quality=80)
-    outcome = ingested(settings(tree(files)))
-    assert outcome.report.groups["families"] == 30
-    assert outcome.report.split["leakage"]["near_duplicates_shared"] == 0
-    held = {record.split(b"-large.jpg")[0][-8:] for record in outcome.records["eval"] if b"-large.jpg" in record}
-    assert len(held) == 6
-    assert len(outcome.records["eval"]) == 12
+    root, drawn = tree(files), set()
+    for seed in ("a", "b", "c", "d"):
+        data = settings(root)
+        data = data.model_copy(update={"split": data.split.model_copy(update={"seed": seed})})
+        outcome = ingested(data, f"out-{seed}")
+        assert outcome.report.groups["families"] == 30
+        assert outcome.report.split["leakage"]["near_duplicates_shared"] == 0
+        held = {name for name in files if any(f"{name}".encode() in record for record in outcome.records["eval"])}
+        assert len(held) == 12
+        assert {name.replace("-large", "-small") for name in held if "-large" in name} <= held
+        drawn.add(frozenset(held))
+    assert len(drawn) == 4
 
 
 def test_product_ids(tree, photo, settings, ingested) -> None:
@@ -195,6 +203,67 @@ def test_a_class_of_bad_photos_only(tree, photo, settings, ingested) -> None:
     assert "class 'shoes' is gone: every photo of it was set aside" in report.warnings
 
 
+def test_refused_class_of_bad_photos_only(tree, photo, settings, ingested) -> None:
+    """I06: a class whose every file is set aside is as empty as one without files, and refused by the same policy."""
+    root = tree({**shop(photo), "shoes/1.jpg": b"<html>"})
+    with pytest.raises(DataError, match="class 'shoes' has no photo left: every one was set aside") as caught:
+        ingested(settings(root, {"empty_class": "refuse"}, max_bad_share=0.1))
+    assert caught.value.place == str(root / "shoes")
+    assert "quarantine.jsonl" in caught.value.hint
+
+
+def test_refused_class_of_a_manifest(tree, photo, settings, ingested) -> None:
+    """A class of which the manifest names only files that are not there is refused with its line."""
+    files = {f"{i}.jpg": photo(i) for i in range(20)}
+    rows = "".join(f"{name},hats\n" for name in files) + "gone.jpg,shoes\n"
+    root = tree({**files, "list.csv": b"path,label\n" + rows.encode()})
+    with pytest.raises(DataError, match="class 'shoes' has no photo left") as caught:
+        ingested(settings(root, {"empty_class": "refuse", "manifest": "list.csv"}, max_bad_share=0.1))
+    assert caught.value.place == f"{root / 'list.csv'}:22"
+
+
+def test_empty_twin_of_a_filled_folder(tree, photo, settings, ingested) -> None:
+    """An empty folder whose class has photos under its name in the other Unicode form is no empty class."""
+    composed, decomposed = (unicodedata.normalize(form, "jupé") for form in ("NFC", "NFD"))
+    files = {f"{decomposed}/{i}.jpg": photo(f"j{i}") for i in range(6)}
+    root = tree({**shop(photo), **files, composed: None})
+    report = ingested(settings(root, {"empty_class": "refuse"})).report
+    assert composed in report.classes
+    assert f"class folder {composed!r} holds no photo: those of {composed!r} lie elsewhere" in report.warnings
+
+
+def test_bad_photo_of_a_manifest_is_found_by_its_place(tree, photo, settings, ingested) -> None:
+    """The error's place is the photo's own path, which opens; the manifest's line is in the reason."""
+    files = {f"x/{i}.jpg": photo(i) for i in range(9)} | {"x/bad.jpg": b"<html>"}
+    rows = "".join(f"{name},hats\n" for name in files)
+    root = tree({**files, "list.csv": b"path,label\n" + rows.encode()})
+    with pytest.raises(DataError) as caught:
+        ingested(settings(root, {"manifest": "list.csv"}))
+    assert caught.value.place == str(root / "x/bad.jpg")
+    assert caught.value.headline.endswith("the first: not a photo: an HTML page (line 11 of the manifest)")
+
+
+def test_a_film_is_not_read_into_memory(tree, photo, settings, ingested) -> None:
+    """What is no photo by its first bytes, and what is too large for one, is set aside without being held whole."""
+    root = tree({**shop(photo), "hats/clip.mp4": b"\0\0\0\x20ftypisom", "hats/scan.jpg": photo("scan")})
+    film_bytes, scan_bytes = 192 << 20, (256 << 20) + 1
+    # Files with holes: they take no room on the disk.
+    os.truncate(root / "hats/clip.mp4", film_bytes)
+    os.truncate(root / "hats/scan.jpg", scan_bytes)
+    data = settings(root, max_bad_share=0.1)
+    tracemalloc.start()
+    try:
+        outcome = ingested(data)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert outcome.quarantine == {
+        "hats/clip.mp4": "not a photo: a video",
+        "hats/scan.jpg": "268,435,457 bytes are more than a photo has (268,435,456)",
+    }
+    assert peak_bytes < film_bytes // 2
+
+
 @pytest.mark.parametrize(
     ("bad", "good", "said"),
     [
@@ -205,10 +274,11 @@ def test_a_class_of_bad_photos_only(tree, photo, settings, ingested) -> None:
 def test_too_many_bad_files(tree, photo, settings, ingested, tmp_path, bad: int, good: int, said: str) -> None:
     """More bad files than allowed refuse the data with the first reason, and nothing but the report is left."""
     files = {f"a/{i}.jpg": b"\xff\xd8\xff\xe0" for i in range(bad)} | shop(photo, number=good)
+    root = tree(files)
     with pytest.raises(DataError) as caught:
-        ingested(settings(tree(files)))
+        ingested(settings(root))
     assert caught.value.headline.startswith(said)
-    assert caught.value.place == "a/0.jpg"
+    assert caught.value.place == str(root / "a/0.jpg")
     assert "quarantine.jsonl" in caught.value.hint
     left = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert left == {"ingest_report.json", "quarantine.jsonl"}
