@@ -43,8 +43,8 @@ def assign(
     nothing, and one more photo moves no more than the few at a cut.
 
     Every class has a family in train. A class of two families or more has one in each of train and eval, whatever the
-    shares, unless families of several classes stand in the way; a class of one is in train. A split between the two gets
-    what is left: where that is less or more than its share of a class, the classes that follow make up for it.
+    shares, unless families of several classes stand in the way; a class of one is in train. A split between the two
+    gets what is left: where that is less or more than its share of a class, the classes that follow make up for it.
 
     Args:
         photos: Facts of the photos.

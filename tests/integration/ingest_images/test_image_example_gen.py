@@ -1,4 +1,4 @@
-"""The ExampleGen node for photos as TFX runs it: TensorFlow reads what it writes, and Beam costs little."""
+"""The ExampleGen node for photos as TFX runs it: Beam decodes, and TensorFlow reads what is written."""
 
 from __future__ import annotations
 
