@@ -27,22 +27,6 @@ _ALL = 2**62
 _ADOBE_SEGMENT = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
 
-def decode(encoded: tf.Tensor) -> tf.Tensor:
-    """Returns the pixels of one photo, upright.
-
-    Args:
-        encoded: string[], a JPEG, PNG, GIF or BMP.
-
-    Returns:
-        uint8[height, width, 3], RGB.
-
-    Raises:
-        tf.errors.InvalidArgumentError: When run: the bytes are no such photo, it has too many pixels, or it is damaged.
-    """
-    head = _accepted(encoded)
-    return exif.upright(_pixels(encoded, head, tf.constant(0)), head.facts.orientation)
-
-
 def decode_square(encoded: tf.Tensor, side_px: int) -> tf.Tensor:
     """Returns one photo, upright, scaled into the middle of a white square; nothing is stretched or cut off.
 
@@ -54,9 +38,11 @@ def decode_square(encoded: tf.Tensor, side_px: int) -> tf.Tensor:
         uint8[side_px, side_px, 3], RGB, rounded: what a cache of bytes holds is what serving sees.
 
     Raises:
-        tf.errors.InvalidArgumentError: As for `decode`.
+        tf.errors.InvalidArgumentError: When run: the bytes are no such photo, it has too many pixels, or it is damaged.
     """
-    return _square(encoded, _accepted(encoded), side_px)
+    head = header.read(encoded)
+    with tf.control_dependencies([_refusal("the photo", head.problem)]):
+        return _square(encoded, head, side_px)
 
 
 def decode_batch(encoded: tf.Tensor, side_px: int) -> tf.Tensor:
@@ -90,13 +76,6 @@ def decode_batch(encoded: tf.Tensor, side_px: int) -> tf.Tensor:
     name = tf.strings.join(["row ", tf.strings.as_string(tf.argmax(told != "")), " of the batch"])
     with tf.control_dependencies([_refusal(name, tf.gather(told, tf.argmax(told != "")))]):
         return tf.ensure_shape(squares[:-1], [None, side_px, side_px, 3])
-
-
-def _accepted(encoded: tf.Tensor) -> header.Header:
-    """Returns the header of a photo that can be decoded; InvalidArgumentError when run with another."""
-    head = header.read(encoded)
-    with tf.control_dependencies([_refusal("the photo", head.problem)]):
-        return head._replace(kind=tf.identity(head.kind))
 
 
 def _refusal(name: tf.Tensor | str, problem: tf.Tensor) -> tf.Operation:
@@ -186,11 +165,14 @@ def _png(encoded: tf.Tensor, facts: formats.Facts) -> tf.Tensor:
 
 def _samples(encoded: tf.Tensor, facts: formats.Facts, channels: int) -> tf.Tensor:
     """Returns uint8[height, width, channels] of a PNG. TensorFlow would cut the lower half of 16 bits off."""
-    return tf.cond(
-        facts.depth == 16,
-        lambda: tf.cast((tf.cast(tf.io.decode_png(encoded, channels, tf.uint16), tf.int32) + 128) // 257, tf.uint8),
-        lambda: tf.io.decode_png(encoded, channels),
-    )
+
+    def rounded() -> tf.Tensor:
+        # In 16 bits, in which each step can reuse the last one's memory: the photo may have 100 megapixels. The largest
+        # values, which the rounding would carry over the end, are all 255.
+        wide = tf.io.decode_png(encoded, channels, tf.uint16)
+        return tf.cast((tf.minimum(wide, 65535 - 128) + 128) // 257, tf.uint8)
+
+    return tf.cond(facts.depth == 16, rounded, lambda: tf.io.decode_png(encoded, channels))
 
 
 def _over_white(rgba: tf.Tensor) -> tf.Tensor:
@@ -201,8 +183,14 @@ def _over_white(rgba: tf.Tensor) -> tf.Tensor:
 
 
 def _gif(encoded: tf.Tensor) -> tf.Tensor:
-    """Returns uint8[height, width, 3], the first frame of a GIF, over white where it is transparent."""
-    return tf.io.decode_image(gif.first_frame(encoded), channels=3, expand_animations=False)
+    """Returns uint8[height, width, 3], the first frame of a GIF on its canvas, over white where it is transparent."""
+    place = gif.first_image(encoded)
+    frame = tf.io.decode_image(gif.first_frame(encoded, place), channels=3, expand_animations=False)
+    before = tf.cast(place.offset, tf.int32)
+    after = tf.cast(place.canvas, tf.int32) - before - tf.shape(frame)[:2]
+    margins = tf.pad(tf.stack([before, after], axis=1), [[0, 1], [0, 0]])
+    covered = tf.pad(tf.ones_like(frame[..., :1], tf.bool), margins)
+    return tf.where(covered, tf.pad(frame, margins), gif.background(encoded, place))
 
 
 def _bmp(encoded: tf.Tensor, facts: formats.Facts) -> tf.Tensor:

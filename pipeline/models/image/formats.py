@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from pipeline.models.image import exif, octets
+from pipeline.models.image.gif import first_image
 
-# Segments or chunks that are looked at. Photos have some dozens; a longer list is made to keep us busy.
-_MAX_STEPS = 4096
+# Segments of a JPEG that are looked at. Photos have some dozens; a longer list is made to keep us busy.
+_MAX_SEGMENTS = 4096
+# Chunks of a PNG: the usual 8 KB of each make 256 MB of pixels.
+_MAX_CHUNKS = 1 << 15
 
 _START_OF_SCAN, _END_OF_IMAGE, _APP1, _APP14 = 0xDA, 0xD9, 0xE1, 0xEE
 # Markers without a length: stuffing, TEM, and the restarts.
@@ -64,17 +67,18 @@ def _zeros(count: int) -> list[tf.Tensor]:
     return [tf.constant(0, tf.int64)] * count
 
 
-def _walk(encoded: tf.Tensor, advance: Callable[[tf.Tensor, Any], Any], start: Any) -> Any:
-    """Returns the state after the last part before the pixels, in a bounded number of steps.
+def _walk(encoded: tf.Tensor, advance: Callable[[tf.Tensor, Any], Any], start: Any, most: int) -> Any:
+    """Returns the state after the last part that is looked at, in a bounded number of steps.
 
     Args:
         encoded: string[].
         advance: From the bytes and the state to the state after the part at `position`.
         start: A named tuple of int64 scalars with the fields `position`, `more` and `steps`.
+        most: How many steps are taken.
     """
     size = octets.length(encoded)
     (end,) = tf.while_loop(
-        lambda seen: (seen.more == 1) & (seen.position < size) & (seen.steps < _MAX_STEPS),
+        lambda seen: (seen.more == 1) & (seen.position < size) & (seen.steps < most),
         lambda seen: (advance(encoded, seen),),
         (start._replace(more=tf.constant(1, tf.int64)),),
     )
@@ -88,9 +92,9 @@ def nothing(encoded: tf.Tensor) -> Facts:
 
 
 def gif(encoded: tf.Tensor) -> Facts:
-    """Returns the facts of a GIF: the size of its canvas."""
-    size = octets.read(encoded, 6, 4)
-    return _facts(octets.number(size[2:], True), octets.number(size[:2], True))
+    """Returns the facts of a GIF: the size of its canvas, enlarged where its first frame reaches over it."""
+    canvas = first_image(encoded).canvas
+    return _facts(canvas[0], canvas[1])
 
 
 def bmp(encoded: tf.Tensor) -> Facts:
@@ -113,22 +117,25 @@ class _Chunks(NamedTuple):
 
     Attributes:
         position: Of the next chunk.
-        exif: Position of an eXIf chunk.
-        transparency: Position of a tRNS chunk.
-        more: 1 until the pixels.
+        exif: Position of an eXIf chunk, before the pixels or behind them.
+        transparency: Position of a tRNS chunk before the pixels, where alone it counts.
+        pixels: Position of the first IDAT chunk.
+        more: 1 until the end.
         steps: How many chunks were passed.
     """
 
     position: tf.Tensor
     exif: tf.Tensor
     transparency: tf.Tensor
+    pixels: tf.Tensor
     more: tf.Tensor
     steps: tf.Tensor
 
 
 def png(encoded: tf.Tensor) -> Facts:
-    """Returns the facts of a PNG; its chunks are read up to the pixels."""
-    end = _walk(encoded, _next_chunk, _Chunks(*_zeros(5))._replace(position=tf.constant(8, tf.int64)))
+    """Returns the facts of a PNG; all of its chunks are passed, because EXIF may stand behind the pixels."""
+    start = _Chunks(*_zeros(6))._replace(position=tf.constant(8, tf.int64))
+    end = _walk(encoded, _next_chunk, start, _MAX_CHUNKS)
     head = octets.read(encoded, 16, 10)
     size = octets.number(octets.read(encoded, end.exif, 4), False) * tf.cast(end.exif > 0, tf.int64)
     return _facts(
@@ -147,8 +154,9 @@ def _next_chunk(encoded: tf.Tensor, seen: _Chunks) -> _Chunks:
     return _Chunks(
         position=here + 12 + octets.number(octets.read(encoded, here, 4), False),
         exif=tf.where(name == b"eXIf", here, seen.exif),
-        transparency=tf.where(name == b"tRNS", here, seen.transparency),
-        more=tf.cast(name != b"IDAT", tf.int64),
+        transparency=tf.where((name == b"tRNS") & (seen.pixels == 0), here, seen.transparency),
+        pixels=tf.where((name == b"IDAT") & (seen.pixels == 0), here, seen.pixels),
+        more=tf.cast(name != b"IEND", tf.int64),
         steps=seen.steps + 1,
     )
 
@@ -175,7 +183,8 @@ class _Segments(NamedTuple):
 
 def jpeg(encoded: tf.Tensor) -> Facts:
     """Returns the facts of a JPEG; its segments are read up to the pixels."""
-    end = _walk(encoded, _next_segment, _Segments(*_zeros(6))._replace(position=tf.constant(2, tf.int64)))
+    start = _Segments(*_zeros(6))._replace(position=tf.constant(2, tf.int64))
+    end = _walk(encoded, _next_segment, start, _MAX_SEGMENTS)
     frame = octets.read(encoded, end.frame, 10) * tf.cast(end.frame > 0, tf.int64)
     block = octets.number(octets.read(encoded, end.exif + 2, 2), False) - 8
     block = tf.maximum(block, 0) * tf.cast(end.exif > 0, tf.int64)

@@ -54,7 +54,7 @@ def read(encoded: tf.Tensor) -> Header:
             (octets.length(encoded) == 0, "is empty"),
             (octets.begins(magic, b"RIFF") & octets.begins(octets.piece(encoded, 8, 4), b"WEBP"), "is a WebP photo"),
             (found == REFUSED, "is no photo"),
-            (~facts.supported, "is a BMP of fewer than 8 bits a pixel, or a compressed one"),
+            (~facts.supported, "is a BMP of a kind that cannot be read here (save it as JPEG or PNG)"),
             ((height <= 0) | (width <= 0), "has a damaged header"),
             # Each side by itself too: a product of two sides can be more than an int64 holds.
             (tf.maximum(tf.maximum(height, width), height * width) > MAX_PIXELS, "has too many pixels"),

@@ -55,6 +55,11 @@ class Photos:
         exif[ORIENTATION_TAG] = orientation
         return self.encode(stored, kind, exif=exif.tobytes())
 
+    def covered(self, square: np.ndarray, width: int, height: int) -> np.ndarray:
+        """Returns the middle of a square as int64[height, width, 3]: a photo whose longer side is the square's."""
+        rows, columns = (len(square) - height) // 2, (len(square) - width) // 2
+        return square[rows : rows + height, columns : columns + width].astype(int)
+
 
 @pytest.fixture(scope="session")
 def photos() -> Photos:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,23 +17,16 @@ from PIL import Image, ImageOps
 
 pytestmark = pytest.mark.integration
 
-SIDE_PX = 64
+# Of upright photos, and the side of the square that shows them whole.
+WIDTH, HEIGHT = 96, 64
 
 
 @pytest.fixture(scope="module")
 def decode(graph_of: Callable[..., Any]) -> Any:
-    """The decoder of one whole photo."""
+    """The decoder of one photo into a square in which photos of WIDTH by HEIGHT keep every pixel."""
     from pipeline.models.image import decoder
 
-    return graph_of(decoder.decode)
-
-
-@pytest.fixture(scope="module")
-def square(graph_of: Callable[..., Any]) -> Any:
-    """The decoder of one photo as the network sees it."""
-    from pipeline.models.image import decoder
-
-    return graph_of(decoder.decode_square, SIDE_PX)
+    return graph_of(decoder.decode_square, WIDTH)
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +64,18 @@ def with_segments(jpeg: bytes, *segments: bytes) -> bytes:
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
 @pytest.mark.parametrize("stored", range(1, 9))
-def test_a_photo_on_its_side_is_its_upright_twin(photos: Any, decode: Any, square: Any, kind: str, stored: int) -> None:
-    """For each orientation, whole and as a square, the turned photo decodes to what the upright one decodes to."""
-    upright = photos.draw()
-    turned = photos.on_its_side(upright, stored, kind)
-    whole = decode(turned).numpy().astype(int)
-    assert whole.shape == (200, 300, 3)
+@pytest.mark.parametrize("scale", [1, 3], ids=["every pixel", "scaled down"])
+def test_a_photo_on_its_side_is_its_upright_twin(photos: Any, decode: Any, kind: str, stored: int, scale: int) -> None:
+    """For each orientation, at its size and scaled down, the turned photo decodes to what the upright one is."""
+    upright = photos.draw(scale * WIDTH, scale * HEIGHT)
+    turned = decode(photos.on_its_side(upright, stored, kind)).numpy().astype(int)
+    twin = decode(photos.encode(upright, kind)).numpy().astype(int)
     # A JPEG's own losses differ between the two, a PNG has none.
     tolerance = 1.5 if kind == "JPEG" else 0
-    assert np.abs(whole - np.asarray(upright)).mean() <= tolerance
-    twin = square(photos.encode(upright, kind)).numpy().astype(int)
     # Sums are added up in another order, so that here and there a half is rounded the other way.
-    assert np.abs(square(turned).numpy().astype(int) - twin).mean() <= tolerance / 2 + 0.001
+    assert np.abs(turned - twin).mean() <= tolerance + 0.001
+    if scale == 1:
+        assert np.abs(photos.covered(turned, WIDTH, HEIGHT) - np.asarray(upright)).mean() <= tolerance
 
 
 EXIF = b"Exif\0\0"
@@ -117,16 +112,54 @@ def test_the_orientation_is_found_wherever_it_stands(
     photos: Any, orientation: Any, decode: Any, inserted: list[bytes], found: int
 ) -> None:
     """Both byte orders, any place before the pixels; what is cut or lies counts as upright, and still decodes."""
-    jpeg = with_segments(photos.encode(photos.draw(30, 20)), *inserted)
+    jpeg = with_segments(photos.encode(photos.draw(WIDTH, HEIGHT)), *inserted)
     assert orientation(jpeg).numpy() == found
-    assert decode(jpeg).shape == ((20, 30, 3) if found < 5 else (30, 20, 3))
+    # White is above and below a photo that lies, and beside one that stands.
+    assert bool((decode(jpeg)[0].numpy() == 255).all()) is (found < 5)
 
 
-def test_pillow_agrees_on_where_the_orientation_stands(photos: Any, decode: Any) -> None:
-    """The ingestion, which uses Pillow, turns a photo with XMP before its EXIF the same way."""
-    jpeg = with_segments(photos.encode(photos.draw(60, 40)), XMP, segment(0xE1, EXIF + exif_block(6, "big", before=3)))
-    turned = ImageOps.exif_transpose(Image.open(io.BytesIO(jpeg)))
-    np.testing.assert_array_equal(decode(jpeg), np.asarray(turned))
+def with_chunk(png: bytes, before: bytes, name: bytes, content: bytes) -> bytes:
+    """Returns a PNG with a chunk in front of the first one of a name."""
+    at = png.index(before) - 4
+    return png[:at] + chunk(name, content) + png[at:]
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    """Returns a chunk of a PNG."""
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def in_many_pieces(png: bytes) -> bytes:
+    """Returns a PNG whose pixels are preceded by 5,000 empty pieces of pixels."""
+    start = png.index(b"IDAT") - 4
+    return png[:start] + 5000 * chunk(b"IDAT", b"") + png[start:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        pytest.param(
+            "JPEG",
+            lambda jpeg: with_segments(jpeg, XMP, segment(0xE1, EXIF + exif_block(6, "big", before=3))),
+            id="JPEG, XMP before EXIF",
+        ),
+        pytest.param("PNG", lambda png: with_chunk(png, b"IDAT", b"eXIf", exif_block(6)), id="PNG, before the pixels"),
+        pytest.param("PNG", lambda png: with_chunk(png, b"IEND", b"eXIf", exif_block(6)), id="PNG, behind the pixels"),
+        pytest.param(
+            "PNG",
+            lambda png: with_chunk(in_many_pieces(png), b"IEND", b"eXIf", exif_block(6)),
+            id="PNG, behind thousands of pieces of pixels",
+        ),
+        pytest.param("PNG", lambda png: with_chunk(png, b"IEND", b"tEXt", b"eXIf\0no"), id="PNG, a word in a text"),
+    ],
+)
+def test_pillow_agrees_on_where_the_orientation_stands(
+    photos: Any, decode: Any, kind: str, change: Callable[[bytes], bytes]
+) -> None:
+    """The ingestion, which uses Pillow, turns a photo the same way wherever its EXIF stands."""
+    encoded = change(photos.encode(photos.draw(WIDTH, HEIGHT), kind))
+    turned = np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(encoded))))
+    np.testing.assert_array_equal(photos.covered(decode(encoded).numpy(), turned.shape[1], turned.shape[0]), turned)
 
 
 @pytest.fixture(scope="module")
