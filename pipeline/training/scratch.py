@@ -50,3 +50,21 @@ def empty(shape: Sequence[int], dtype: npt.DTypeLike, memory_limit_bytes: int | 
             ) from error
         _log.info("a cache of %.0f MiB is kept in a file in %s", size_bytes / 2**20, tempfile.gettempdir())
         return np.memmap(file, dtype, "r+", shape=tuple(shape))
+
+
+def repeated(values: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """Returns `count` rows, those of an array again and again, where an array of that many rows is kept.
+
+    Args:
+        values: [rows, ...], at least one row.
+        count: How many rows to return.
+
+    Raises:
+        EnvironmentProblem: The temporary directory has no room for them.
+    """
+    if count == len(values):
+        return values
+    result = empty([count, *values.shape[1:]], values.dtype)
+    for start in range(0, count, len(values)):
+        result[start : start + len(values)] = values[: count - start]
+    return result

@@ -18,7 +18,7 @@ from core.settings.images import AugmentSettings
 from pipeline.models.image import decoder
 from pipeline.models.image.features import ImageSettings
 from pipeline.models.image.network import Network
-from pipeline.training import activations, augment, balance, classification, photos
+from pipeline.training import activations, augment, balance, classification, photos, scratch
 from pipeline.training.frozen import Forward, Frozen
 from pipeline.training.loop import Measure
 from pipeline.training.phase import Phase
@@ -62,7 +62,13 @@ class Part:
 
 
 def phases(
-    network: Network, settings: ImageSettings, classes: int, train: PhotoSplit, held_out: PhotoSplit
+    network: Network,
+    settings: ImageSettings,
+    classes: int,
+    train: PhotoSplit,
+    held_out: PhotoSplit,
+    *,
+    sample: int | None = None,
 ) -> Iterator[Phase]:
     """Yields the phases in order; what a phase reads is computed when it is asked for.
 
@@ -72,12 +78,14 @@ def phases(
         classes: Number of classes.
         train: The photos to train on.
         held_out: The photos to measure on.
+        sample: How many train photos are looked at; their values, repeated, stand for the whole split's, so that
+            steps cost what they cost in the training. None: all.
 
     Raises:
         EnvironmentProblem: There is no room for what the phases keep.
         ConfigError: The settings ask for zero steps.
     """
-    maker = _Maker(settings, classes, train, held_out)
+    maker = _Maker(settings, classes, train, held_out, sample)
     if settings.classifier.weights == "none":
         yield maker.on_pixels(network)
     else:
@@ -87,16 +95,19 @@ def phases(
 class _Maker:
     """Makes phases from what they have in common."""
 
-    def __init__(self, settings: ImageSettings, classes: int, train: PhotoSplit, held_out: PhotoSplit) -> None:
+    def __init__(
+        self, settings: ImageSettings, classes: int, train: PhotoSplit, held_out: PhotoSplit, sample: int | None
+    ) -> None:
         self._classifier, self._training = settings.classifier, settings.training
         self._train, self._held_out = train, held_out
+        self._seen = train if sample is None else train.first(sample)
         self._loss = loss(settings, classes, train.labels)
 
     def on_pixels(self, network: Network) -> Phase:
         """Returns the only phase of a network without pretrained weights."""
         train, held_out = (
             photos.pixels(split, decoder.decode_square, self._classifier.image_px)
-            for split in (self._train, self._held_out)
+            for split in (self._seen, self._held_out)
         )
         part = Part([network.trunk, network.top, network.head], _changed(self._classifier.augment, self._training.seed))
         return self._fine_tuning("pixels", part, train, held_out)
@@ -126,7 +137,7 @@ class _Maker:
                 network, split, decoder.decode_square, side_px,
                 views=count, changes=changes, seed=self._training.seed,
             )
-            for split, count in ((self._train, views), (self._held_out, 1))
+            for split, count in ((self._seen, views), (self._held_out, 1))
         )  # fmt: skip
         return train, held_out
 
@@ -149,10 +160,11 @@ class _Maker:
         self, name: str, part: Part, train: Values, held_out: Values, epochs: int, learning_rate: float, setting: str
     ) -> Phase:
         plan = self._plan(epochs)
+        values = scratch.repeated(train, self._train.count)
         return Phase(
             name=name,
             trainee=part,
-            batches=photos.training_batches(train, self._train.labels, plan.batch_size, self._training.seed),
+            batches=photos.training_batches(values, self._train.labels, plan.batch_size, self._training.seed),
             held_out=photos.evaluation_batches(held_out, self._held_out.labels, plan.batch_size),
             plan=plan,
             loss=self._loss,

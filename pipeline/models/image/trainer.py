@@ -23,7 +23,7 @@ _log = logging.getLogger("forebay.training")
 _VERIFIED_PHOTOS = 8
 # Largest difference of a probability: TensorFlow Serving's graph is optimized, so that sums are added up otherwise.
 _TOLERANCE = 1e-3
-# Photos that a profile trains on: the time of a step does not depend on how many there are.
+# Photos that a profile decodes: their values, repeated, stand for those of all photos.
 _PROFILED_PHOTOS = 256
 
 
@@ -90,7 +90,7 @@ def profile_training(custom_config: Mapping[str, Any], files: Sequence[str], tra
 
     Args:
         custom_config: As the Trainer gets it.
-        files: Files or globs of transformed train examples; the first photos of them are used.
+        files: Files or globs of transformed train examples; the first photos stand for all of them.
         transform_dir: Output of the Transform node.
         steps: Steps to measure in each phase.
 
@@ -102,12 +102,12 @@ def profile_training(custom_config: Mapping[str, Any], files: Sequence[str], tra
     legacy_keras.install()
     settings = names.read_settings(custom_config)
     labels = preprocessing.label_map(tft.TFTransformOutput(transform_dir))
-    train = photos.read_split(files, names.IMAGE, names.LABEL_INDEX, "train").first(_PROFILED_PHOTOS)
+    train = photos.read_split(files, names.IMAGE, names.LABEL_INDEX, "train")
     strategy = loop.strategy_for(settings.training.strategy)
     with strategy.scope():
         model = network.build(settings.classifier, len(labels.labels), settings.training.seed)
     measured = []
-    for each in phases(model, settings, len(labels.labels), train, train.first(1)):
+    for each in phases(model, settings, len(labels.labels), train, train.first(1), sample=_PROFILED_PHOTOS):
         with strategy.scope():
             optimizer = phase.optimizer(each)
         block = loop.compiled_block(each.trainee, optimizer, each.loss, strategy, each.plan.batch_size)

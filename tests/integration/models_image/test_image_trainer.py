@@ -126,7 +126,10 @@ def trained(args: Any) -> Any:
 
     settings = features.read_settings(args.custom_config)
     known = preprocessing.label_map(tft.TFTransformOutput(args.transform_output))
-    splits = (photos.read_split(files, "image", "label_index", "any") for files in (args.train_files, args.eval_files))
+    splits = (
+        photos.read_split(files, "image", "label_index", name)
+        for files, name in ((args.train_files, "train"), (args.eval_files, "eval"))
+    )
     network, facts = trainer.train_network(settings, known, *splits, args.model_run_dir)
     summary.write(args.model_run_dir, facts)
     return network
@@ -289,12 +292,27 @@ def test_the_learning_rate_rises_and_then_falls_to_zero() -> None:
 
 
 @pytest.mark.usefixtures("pretrained")
-def test_a_profile_measures_every_phase(fn_args: FnArgs) -> None:
-    """Both phases have a step time, a bound and the speed of their input, and the table names them."""
+def test_a_profile_measures_every_phase_as_it_is_trained(fn_args: FnArgs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both phases have a step time, a bound and the speed of their input; 8 photos stand for 48, where 48 are kept."""
+    from pipeline.models.image import trainer
+    from pipeline.training import photos, scratch
     from pipeline.training.profile import profile_run
+
+    read: list[tuple[int, bool]] = []
+    batches = photos.training_batches
+
+    def spied(values: np.ndarray, *rest: Any) -> Any:
+        read.append((len(values), isinstance(values, np.memmap)))
+        return batches(values, *rest)
+
+    monkeypatch.setattr(photos, "training_batches", spied)
+    monkeypatch.setattr(trainer, "_PROFILED_PHOTOS", 8)
+    # Less than the 48 photos' features take, more than those of 8.
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT_BYTES", 48 * 8)
 
     args = fn_args(backbone="efficientnet_lite0", weights="imagenet", feature_epochs=1, fine_tune_epochs=1)
     profile = profile_run(args.train_files, args.transform_output, args.custom_config["settings"], 20)
+    assert read == [(48, True), (48, True)]
     assert [phase.name for phase in profile.phases] == ["features", "fine_tune"]
     for phase in profile.phases:
         assert (phase.steps, phase.batch_size) == (20, 8)

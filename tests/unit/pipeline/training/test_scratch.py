@@ -33,6 +33,24 @@ def test_the_limit_decides_between_memory_and_a_file(temporary: Path, limit_byte
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        pytest.param(3, [0, 1, 2], id="as many"),
+        pytest.param(8, [0, 1, 2, 0, 1, 2, 0, 1], id="more"),
+    ],
+)
+def test_rows_are_repeated_where_that_many_are_kept(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, count: int, expected: list[int]
+) -> None:
+    """A few rows stand for many: in order, and in a file when the many do not fit into memory."""
+    monkeypatch.setattr(scratch, "MEMORY_LIMIT_BYTES", 3 * 2 * 2)
+    values = np.repeat(np.arange(3, dtype=np.float16)[:, np.newaxis], 2, axis=1)
+    rows = scratch.repeated(values, count)
+    np.testing.assert_array_equal(rows[:, 1], expected)
+    assert isinstance(rows, np.memmap) is (count > 3)
+
+
 def test_a_disk_without_room_is_named_before_anything_is_written(temporary: Path) -> None:
     """A cache of a million terabytes is refused in one sentence, with the directory and a way out."""
     with pytest.raises(EnvironmentProblem, match="no room for a cache") as caught:
