@@ -15,8 +15,6 @@ from pipeline.training import augment, scratch
 from pipeline.training.frozen import Frozen
 from pipeline.training.photos import Decoder, PhotoSplit, decoded
 
-# Photos in one call of the network: more do not make it faster on a CPU, and each takes its share of memory.
-_BATCH = 32
 _SECONDS_BETWEEN_LINES = 10.0
 
 Halves = npt.NDArray[np.float16]
@@ -33,7 +31,6 @@ def of_photos(
     views: int = 1,
     changes: AugmentSettings,
     seed: int,
-    batch_size: int = _BATCH,
 ) -> Halves:
     """Returns the activations of every view of every photo, float16[photos, views, ...], in the order of the labels.
 
@@ -45,7 +42,6 @@ def of_photos(
         views: Versions of each photo; see `augment.view`.
         changes: How far the random ones are changed.
         seed: Seed of the changes.
-        batch_size: Photos in one call of the network.
 
     Raises:
         EnvironmentProblem: Neither memory nor the temporary directory has room for the result.
@@ -63,7 +59,7 @@ def of_photos(
     result: Halves | None = None
     done, started = 0, time.monotonic()
     spoke = started
-    for batch in decoded(split, decode, side_px, batch_size):
+    for batch in decoded(split, decode, side_px, network.batch_size):
         for number, graph in enumerate(graphs):
             seeds = tf.constant([seed, done * views + number], tf.int64)
             part = _half(network(graph(batch, seeds).numpy()))
@@ -80,19 +76,19 @@ def of_photos(
     return result
 
 
-def of_activations(network: Frozen, activations: Halves, batch_size: int = _BATCH) -> Halves:
+def of_activations(network: Frozen, activations: Halves) -> Halves:
     """Returns what another frozen part makes of activations, float16[photos, views, ...].
 
     Args:
         network: That part, from float32[batch, ...].
         activations: float16[photos, views, ...].
-        batch_size: Rows in one call.
     """
     photos, views = activations.shape[:2]
     result: Halves | None = None
-    for start in range(0, photos, batch_size):
+    size = network.batch_size
+    for start in range(0, photos, size):
         for number in range(views):
-            part = _half(network(activations[start : start + batch_size, number].astype(np.float32)))
+            part = _half(network(activations[start : start + size, number].astype(np.float32)))
             if result is None:
                 result = scratch.empty([photos, views, *part.shape[1:]], np.float16)
             result[start : start + len(part), number] = part

@@ -23,6 +23,8 @@ Forward = Callable[[tf.Tensor], tf.Tensor]
 
 # Rows of one call of an interpreter: its shapes are fixed.
 _PIECE = 8
+# Rows of one call of the network, at least: more do not make it faster on a few cores, and each takes memory.
+_BATCH = 32
 # Rows that are asked of both before one is trusted.
 _COMPARED = 2
 # Largest difference, as a share of the largest answer; float32 sums in another order differ by about 1e-6.
@@ -45,6 +47,11 @@ class Frozen:
         self._forward, self._shape = forward, tuple(shape)
         self._lite: _Interpreters | None = None
         self._is_decided = False
+
+    @property
+    def batch_size(self) -> int:
+        """How many rows to ask for at once: enough to give every core a piece."""
+        return max(_BATCH, _PIECE * _cores())
 
     @property
     def engine(self) -> str:
@@ -77,6 +84,11 @@ class Frozen:
         return lite
 
 
+def _cores() -> int:
+    """Returns the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 class _Interpreters:
     """One interpreter a core, each on one thread: several threads in one interpreter wait for each other.
 
@@ -90,8 +102,9 @@ class _Interpreters:
         function = tf.function(forward, autograph=False).get_concrete_function(spec)
         # The converter also wants what owns the variables; the function does.
         content = tf.lite.TFLiteConverter.from_concrete_functions([function], function).convert()
-        cores = len(os.sched_getaffinity(0))
-        self._free: queue.SimpleQueue[tf.lite.Interpreter] = queue.SimpleQueue()
+        cores = _cores()
+        # The last one used is the next one: what few pieces never need stays out of memory.
+        self._free: queue.LifoQueue[tf.lite.Interpreter] = queue.LifoQueue()
         for _ in range(cores):
             interpreter = tf.lite.Interpreter(model_content=content, num_threads=1)
             interpreter.allocate_tensors()

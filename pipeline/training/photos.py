@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,14 @@ POSITIONS = "positions"
 
 # Values up to this size are copied into TensorFlow.
 _TENSOR_LIMIT_BYTES = 256 << 20
+# What photos lack whose class is not in the label map, which is made of the train split, and what to do.
+_UNKNOWN = {
+    "train": ("have no class", "every train example needs a label, of which Transform makes the label map"),
+    "eval": (
+        "are of a class that the train split does not have",
+        "give each class of ingest_report.json photos of several products, or leave it out",
+    ),
+}
 _READERS = 4
 _COUNT_BATCH = 256
 _DECODE_BATCH = 32
@@ -57,7 +65,7 @@ class PhotoSplit:
         return dataclasses.replace(self, labels=self.labels[:photos])
 
 
-def read_split(patterns: Sequence[str], image: str, label: str, name: str) -> PhotoSplit:
+def read_split(patterns: Sequence[str], image: str, label: str, name: Literal["train", "eval"]) -> PhotoSplit:
     """Returns a split with its labels.
 
     Args:
@@ -80,11 +88,8 @@ def read_split(patterns: Sequence[str], image: str, label: str, name: str) -> Ph
     labels = np.concatenate(parts)
     unknown = int(np.count_nonzero(labels < 0))
     if unknown:
-        raise DataError(
-            f"{unknown} of {len(labels)} {name} photos are of a class that the train split does not have",
-            place=f"feature {label!r}",
-            hint="give each class photos of several products, or leave the class out",
-        )
+        lack, hint = _UNKNOWN[name]
+        raise DataError(f"{unknown} of {len(labels)} {name} photos {lack}", place=f"feature {label!r}", hint=hint)
     return PhotoSplit(files, image, labels)
 
 

@@ -69,3 +69,19 @@ def test_answers_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch, caplo
     np.testing.assert_allclose(frozen(rows), rows.mean(axis=(1, 2)), rtol=1e-5)
     assert frozen.engine == "TensorFlow"
     assert "differ by" in caplog.text
+
+
+def test_every_core_gets_a_piece_and_few_pieces_few_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is as large as all cores need it; pieces that come one at a time meet one interpreter."""
+    from pipeline.training import frozen as module
+
+    monkeypatch.setattr(module, "_cores", lambda: 12)
+    frozen = module.Frozen(lambda values: values * 2.0, [4])
+    assert frozen.batch_size == 12 * module._PIECE
+    used: set[Any] = set()
+    asked = module.tf.lite.Interpreter.invoke
+    monkeypatch.setattr(module.tf.lite.Interpreter, "invoke", lambda self: (used.add(self), asked(self)))
+    rows = np.ones((module._PIECE, 4), np.float32)
+    for _ in range(5):
+        np.testing.assert_array_equal(frozen(rows), rows * 2.0)
+    assert len(used) == 1

@@ -34,7 +34,9 @@ def numbered(tmp_path: Path) -> Callable[..., Any]:
 
     from pipeline.training import photos
 
-    def make(count: int, files: int = 3, label: Callable[[int], int] = lambda number: number % 3) -> Any:
+    def make(
+        count: int, files: int = 3, label: Callable[[int], int] = lambda number: number % 3, split: Any = "train"
+    ) -> Any:
         for file in range(files):
             with tf.io.TFRecordWriter(str(tmp_path / f"train-{file}.gz"), "GZIP") as writer:
                 for number in range(file, count, files):
@@ -44,7 +46,7 @@ def numbered(tmp_path: Path) -> Callable[..., Any]:
                     features["image"].bytes_list.value.append(tf.io.encode_png(pixels).numpy())
                     features["label_index"].int64_list.value.append(label(number))
                     writer.write(example.SerializeToString())
-        return photos.read_split([str(tmp_path / "train-*.gz")], "image", "label_index", "train")
+        return photos.read_split([str(tmp_path / "train-*.gz")], "image", "label_index", split)
 
     return make
 
@@ -129,10 +131,22 @@ def test_evaluation_sees_the_first_view_of_each_photo_once() -> None:
     assert list(seen) == [0, 2, 4, 6, 8, 10, 12]
 
 
-def test_photos_of_unknown_classes_are_counted_and_refused(numbered: Callable[..., Any]) -> None:
-    """A class that the label map does not know is an error, never a class."""
-    with pytest.raises(DataError, match="2 of 9 train photos are of a class that the train split does not have"):
-        numbered(9, label=lambda number: -1 if number in (3, 5) else 1)
+@pytest.mark.parametrize(
+    ("split", "said", "hint"),
+    [
+        pytest.param("train", "2 of 9 train photos have no class", "needs a label", id="train"),
+        pytest.param(
+            "eval", "2 of 9 eval photos are of a class that the train split does not have", "ingest_report", id="eval"
+        ),
+    ],
+)
+def test_photos_of_unknown_classes_are_counted_and_refused(
+    numbered: Callable[..., Any], split: str, said: str, hint: str
+) -> None:
+    """A class that the label map does not know is an error, never a class; what to do depends on the split."""
+    with pytest.raises(DataError, match=said) as caught:
+        numbered(9, label=lambda number: -1 if number in (3, 5) else 1, split=split)
+    assert hint in caught.value.hint
 
 
 def test_an_empty_or_absent_split_is_named(numbered: Callable[..., Any], tmp_path: Path) -> None:
@@ -155,10 +169,12 @@ def test_frozen_layers_run_over_every_view_and_say_how_far_they_are(
     """Every photo and view has its row, in the order of the labels; what float16 cannot hold is its largest number."""
     import tensorflow as tf
 
-    from pipeline.training import activations, photos, scratch
+    from pipeline.training import activations, frozen, photos, scratch
     from pipeline.training.frozen import Frozen
 
     monkeypatch.setattr(scratch, "MEMORY_LIMIT_BYTES", limit_bytes)
+    monkeypatch.setattr(frozen, "_BATCH", 8)
+    monkeypatch.setattr(frozen, "_cores", lambda: 1)
     split = numbered(21)
 
     def forward(pixels: tf.Tensor) -> tf.Tensor:
@@ -166,7 +182,7 @@ def test_frozen_layers_run_over_every_view_and_say_how_far_they_are(
 
     with caplog.at_level("INFO", "forebay.training"):
         network = Frozen(forward, [SIDE_PX, SIDE_PX, 3])
-        kept = activations.of_photos(network, split, square, SIDE_PX, views=2, changes=LIVELY, seed=1, batch_size=8)
+        kept = activations.of_photos(network, split, square, SIDE_PX, views=2, changes=LIVELY, seed=1)
     assert kept.shape == (21, 2, 4)
     assert kept.dtype == np.float16
     expected = photos.pixels(split, square, SIDE_PX)[:, 0].astype(np.float32).mean(axis=(1, 2))
@@ -174,7 +190,7 @@ def test_frozen_layers_run_over_every_view_and_say_how_far_they_are(
         np.testing.assert_allclose(kept[:, view, :3], expected, rtol=1e-3)
     assert (kept[..., 3] == np.finfo(np.float16).max).all()
     assert "21 of 21 photos (100 %)" in caplog.text
-    doubled = activations.of_activations(Frozen(lambda rows: rows[:, :3] * 2.0, [4]), kept, batch_size=8)
+    doubled = activations.of_activations(Frozen(lambda rows: rows[:, :3] * 2.0, [4]), kept)
     np.testing.assert_allclose(doubled, kept[..., :3].astype(np.float32) * 2.0, rtol=1e-3)
 
 
