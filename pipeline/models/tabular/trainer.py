@@ -37,8 +37,9 @@ def run_fn(fn_args: Any) -> None:
     legacy_keras.install()
     settings = names.read_settings(fn_args.custom_config)
     transform = tft.TFTransformOutput(fn_args.transform_output)
-    inputs, train = _data(settings, transform, fn_args.train_files, "train")
-    _, held_out = _data(settings, transform, fn_args.eval_files, "eval")
+    inputs = _inputs(settings, transform)
+    train = _split(settings, transform, inputs, fn_args.train_files, "train")
+    held_out = _split(settings, transform, inputs, fn_args.eval_files, "eval")
     plan = _plan(settings, train.count, held_out.count)
     model, facts = train_network(settings, inputs, train, held_out, plan, fn_args.model_run_dir)
     _export(signatures.ServingModule(model, transform, inputs, settings.features, settings.label), held_out, fn_args)
@@ -96,7 +97,9 @@ def profile_training(custom_config: Mapping[str, Any], files: Sequence[str], tra
     """
     legacy_keras.install()
     settings = names.read_settings(custom_config)
-    inputs, train = _data(settings, tft.TFTransformOutput(transform_dir), files, "train")
+    transform = tft.TFTransformOutput(transform_dir)
+    inputs = _inputs(settings, transform)
+    train = _split(settings, transform, inputs, files, "train")
     plan = _plan(settings, train.count, train.count)
     strategy = loop.strategy_for(settings.training.strategy)
     model, optimizer = _built(settings, inputs, strategy)
@@ -105,13 +108,21 @@ def profile_training(custom_config: Mapping[str, Any], files: Sequence[str], tra
     return Profile((measuring.profile_phase("train", block, batches, plan, strategy, steps),))
 
 
-def _data(
-    settings: names.TabularSettings, transform: tft.TFTransformOutput, files: Sequence[str], split: str
-) -> tuple[names.ModelInputs, records.Split]:
-    """Returns what the network reads, and a split of it."""
-    inputs = names.model_inputs(settings.features, vocabulary_sizes(transform, settings))
-    spec = {name: transform.transformed_feature_spec()[name] for name in [*inputs.names(), settings.label.name]}
-    return inputs, records.read_split(files, spec, settings.label.name, split)
+def _inputs(settings: names.TabularSettings, transform: tft.TFTransformOutput) -> names.ModelInputs:
+    """Returns what the network reads; counts Transform's vocabularies."""
+    return names.model_inputs(settings.features, vocabulary_sizes(transform, settings))
+
+
+def _split(
+    settings: names.TabularSettings,
+    transform: tft.TFTransformOutput,
+    inputs: names.ModelInputs,
+    files: Sequence[str],
+    name: str,
+) -> records.Split:
+    """Returns the inputs and labels of a split."""
+    spec = {column: transform.transformed_feature_spec()[column] for column in [*inputs.names(), settings.label.name]}
+    return records.read_split(files, spec, settings.label.name, name)
 
 
 def _plan(settings: names.TabularSettings, train_examples: int, eval_examples: int) -> StepPlan:
