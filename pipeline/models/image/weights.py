@@ -32,12 +32,21 @@ def imagenet() -> dict[str, npt.NDArray[Any]]:
     Raises:
         EnvironmentProblem: The package is not installed, or its file cannot be used.
     """
+    return torch_file.read(find())
+
+
+def find() -> Path:
+    """Returns the weight file in the installed package.
+
+    Raises:
+        EnvironmentProblem: The package is not installed, or lacks the file.
+    """
     # The package is looked up, not imported: nothing in it has to run.
     spec = importlib.util.find_spec(_PACKAGE)
     folders = (spec.submodule_search_locations if spec else None) or []
     for folder in folders:
         if (path := Path(folder) / _FILE).is_file():
-            return torch_file.read(path)
+            return path
     raise EnvironmentProblem(
         "the ImageNet weights of efficientnet_lite0 are not installed",
         place="classifier.weights",

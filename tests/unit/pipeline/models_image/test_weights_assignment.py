@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -95,13 +98,27 @@ def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_installed_package() -> None:
-    """The installed file holds the network's 296 tensors, float32 but for the step counters, and no NaN."""
+    """The installed file holds the network's 296 tensors, float32 but for the step counters, with known values.
+
+    Read without their strides the tensors have the same shapes and other values: of the values that the network needs
+    to recognize photos, the digest was taken.
+    """
     tensors = weights.imagenet()
     assert len(tensors) == 296
     floats = {name: tensor for name, tensor in tensors.items() if not name.endswith("num_batches_tracked")}
     assert {tensor.dtype.str for tensor in floats.values()} == {"<f4"}
     assert sum(tensor.size for name, tensor in floats.items() if "running" not in name) == 4_652_008
     assert all(np.isfinite(tensor).all() for tensor in floats.values())
+    digest = hashlib.sha256(b"".join(floats[name].tobytes() for name in sorted(floats))).hexdigest()
+    assert digest == "6fbcb2f4eea243f0f9f110f09365ddd9af67ba57d9318859f25b124c78e7228c"
+
+
+def test_the_weights_are_found_without_tensorflow() -> None:
+    """A dry run looks for the weights, and takes no seconds to import what it does not need."""
+    code = (
+        "import sys; from pipeline.models.image import weights; weights.find(); sys.exit('tensorflow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_normalization_is_folded_into_a_convolution_with_a_bias() -> None:

@@ -11,6 +11,7 @@ from core.errors import ConfigError, EnvironmentProblem
 from core.settings import load
 from core.settings.load import BASE_FILE
 from pipeline import assembly
+from pipeline.models.image import weights as weights_of
 from pipeline.stages import checks, image_checks, ingest, train, transform
 
 pytestmark = pytest.mark.unit
@@ -65,7 +66,7 @@ def test_a_recipe_of_columns_is_refused_for_photos() -> None:
 @pytest.mark.parametrize("weights", ["imagenet", "none"])
 def test_more_blocks_than_the_backbone_has_are_refused(weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number is refused before the photos are read; of the small network, which has no blocks, nothing is asked."""
-    monkeypatch.setattr(image_checks, "_WEIGHTS_MODULE", "pytest")
+    monkeypatch.setattr(weights_of, "find", Path)
     curated = schema.read(SCHEMA)
     flags = [f"classifier.weights={weights}", "classifier.fine_tune_blocks=17"]
     with pytest.raises(ConfigError, match="from 0 to 16"):
@@ -75,9 +76,14 @@ def test_more_blocks_than_the_backbone_has_are_refused(weights: str, monkeypatch
     image_checks.check(load([CLOTHING], small).settings, curated)
 
 
-def test_missing_weights_are_named_with_the_command_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("part", "name"), [("_PACKAGE", "no_such_package"), ("_FILE", "models/no_such_file.pth")], ids=["package", "file"]
+)
+def test_missing_weights_are_named_with_the_command_that_installs_them(
+    monkeypatch: pytest.MonkeyPatch, part: str, name: str
+) -> None:
     """Exit 5 in the first second, not after the photos were read; without ImageNet weights nothing is missing."""
-    monkeypatch.setattr(image_checks, "_WEIGHTS_MODULE", "no_such_package")
+    monkeypatch.setattr(weights_of, part, name)
     curated = schema.read(SCHEMA)
     with pytest.raises(EnvironmentProblem, match=r"forebay\[pretrained\]"):
         image_checks.check(load([CLOTHING]).settings, curated)
