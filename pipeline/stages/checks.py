@@ -41,6 +41,7 @@ def check(settings: Settings) -> None:
     _check_columns(settings, [feature.name for feature in curated.feature])
     if settings.is_images:
         image_checks.check(settings, curated)
+        image_checks.check_folder(settings.data.path)
     else:
         _check_types(settings, curated)
     policy.check_names(dump(settings.data_gate), [feature.name for feature in curated.feature])

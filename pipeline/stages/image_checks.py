@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import ConfigError
+from core.errors import ConfigError, DataError
 from core.settings.images import BACKBONE_BLOCKS
 
 if TYPE_CHECKING:
@@ -51,3 +52,15 @@ def _check_blocks(settings: Settings) -> None:
             place="classifier.fine_tune_blocks",
             hint=f"Give a number from 0 to {blocks}.",
         )
+
+
+def check_folder(path: str) -> None:
+    """Refuses a plain path to nothing: a newcomer's first try, who has no photos where the recipe looks for them.
+
+    Raises:
+        DataError: The folder of photos is not there.
+    """
+    is_plain = not set(path) & set("*?[{:")
+    if is_plain and not Path(path).expanduser().exists():
+        hint = "Name yours: --set data.path=FOLDER. Or get a public set: forebay data fetch clothing."
+        raise DataError("there is no such folder of photos", place=f"data.path {path}", hint=hint)

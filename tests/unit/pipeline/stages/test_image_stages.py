@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core import schema
-from core.errors import ConfigError, EnvironmentProblem
+from core.errors import ConfigError, DataError, EnvironmentProblem
 from core.settings import load
 from core.settings.load import BASE_FILE
 from pipeline import assembly
@@ -88,3 +88,11 @@ def test_missing_weights_are_named_with_the_command_that_installs_them(
     with pytest.raises(EnvironmentProblem, match=r"forebay\[pretrained\]"):
         image_checks.check(load([CLOTHING]).settings, curated)
     image_checks.check(load([CLOTHING], ["classifier.weights=none", "classifier.fine_tune_epochs=1"]).settings, curated)
+
+
+def test_a_newcomer_without_photos_is_told_both_ways_out(tmp_path: Path) -> None:
+    """The recipe's own folder is empty at first: the line names the key to set and the command that gets a set."""
+    with pytest.raises(DataError, match=r"data\.path=FOLDER.*forebay data fetch clothing"):
+        image_checks.check_folder(str(tmp_path / "photos"))
+    image_checks.check_folder(str(tmp_path))
+    image_checks.check_folder(str(tmp_path / "{YYYY}"))
