@@ -90,6 +90,22 @@ def fn_args(export: Any, examples: Path, tmp_path: Path) -> FnArgs:
 
 
 @pytest.fixture
+def quick_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decoder of the PNGs here in the place of the real one, which takes seconds to trace for each split.
+
+    The training that exports a model, and the one whose steps are limited, go through the real one.
+    """
+    import tensorflow as tf
+
+    from pipeline.models.image import decoder
+
+    def decode_square(encoded: tf.Tensor, side_px: int) -> tf.Tensor:
+        return tf.cast(tf.image.resize(tf.io.decode_png(encoded, channels=3), [side_px, side_px]), tf.uint8)
+
+    monkeypatch.setattr(decoder, "decode_square", decode_square)
+
+
+@pytest.fixture
 def pretrained(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small network in the place of the pretrained one, cut as that one is: seconds instead of minutes."""
     import tensorflow as tf
@@ -163,6 +179,7 @@ def test_from_scratch_it_learns_colours_and_exports_a_model_that_names_them(fn_a
         assert list((Path(args.model_run_dir) / "pixels" / split).glob("events.out.tfevents.*"))
 
 
+@pytest.mark.usefixtures("quick_decoder")
 def test_two_trainings_of_one_seed_give_the_same_weights(fn_args: FnArgs) -> None:
     """Order, random changes, initial weights and dropout all come from the seed; another seed gives other weights."""
     first, second, other = (trained(fn_args(training={"seed": seed}, dropout=0.5)) for seed in (4, 4, 5))
@@ -171,7 +188,7 @@ def test_two_trainings_of_one_seed_give_the_same_weights(fn_args: FnArgs) -> Non
         assert_same_weights(first, other)
 
 
-@pytest.mark.usefixtures("pretrained")
+@pytest.mark.usefixtures("pretrained", "quick_decoder")
 def test_pretrained_the_head_learns_first_and_then_the_top_with_it(fn_args: FnArgs) -> None:
     """Two phases on kept activations, each with its record and events; equal seeds give equal weights here too."""
     settings: dict[str, Any] = {
@@ -190,7 +207,7 @@ def test_pretrained_the_head_learns_first_and_then_the_top_with_it(fn_args: FnAr
     assert (Path(args.model_run_dir) / "fine_tune" / "eval").is_dir()
 
 
-@pytest.mark.usefixtures("pretrained")
+@pytest.mark.usefixtures("pretrained", "quick_decoder")
 @pytest.mark.parametrize(
     ("feature_epochs", "fine_tune_epochs", "changed"),
     [
@@ -231,6 +248,7 @@ def test_steps_are_an_upper_limit_and_events_can_be_switched_off(fn_args: FnArgs
     assert [file.name for file in Path(args.model_run_dir).rglob("*")] == ["training_summary.json"]
 
 
+@pytest.mark.usefixtures("quick_decoder")
 def test_a_loss_that_is_not_a_number_names_the_setting_to_lower(fn_args: FnArgs) -> None:
     """A learning rate that diverges ends in one sentence about it, and exports nothing."""
     from pipeline.models.image.trainer import run_fn
@@ -291,7 +309,7 @@ def test_the_learning_rate_rises_and_then_falls_to_zero() -> None:
     assert float(rate(0.1, 1)(0)) == pytest.approx(0.1)
 
 
-@pytest.mark.usefixtures("pretrained")
+@pytest.mark.usefixtures("pretrained", "quick_decoder")
 def test_a_profile_measures_every_phase_as_it_is_trained(fn_args: FnArgs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both phases have a step time, a bound and the speed of their input; 8 photos stand for 48, where 48 are kept."""
     from pipeline.models.image import trainer
