@@ -24,6 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from components.ingest import sources
+from components.ingest.sources import Source
 from core.settings import load
 from core.settings.data import DataSettings
 
@@ -34,20 +36,16 @@ INGEST_TARGET, STEP_TARGET, ACCURACY_TARGET, SECONDS_TARGET = 1.6, 1.10, 0.90, 7
 FEW, FLAT_KIB = 1000, 10.0
 
 
-def ingest_ours(photos: Path, folder: Path) -> int:
-    """Ingests the photos as the ExampleGen node does, on Beam; returns the files read."""
+def ingest_ours(data: DataSettings, source: Source, digest: str, folder: Path) -> None:
+    """Ingests the photos as the ExampleGen node does, on Beam."""
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from components.ingest import sources
     from components.ingest.images.beam_decoding import BeamDecoder
     from components.ingest.images.ingestion import ingest_photos
     from pipeline.assembly import BEAM_FLAGS
 
-    data = _data(photos)
-    source = sources.resolve(data.path, kind=data.kind, run_date=None, manifest=data.images.manifest)
-    digest = sources.content_digest(source)
-    report = ingest_photos(
+    ingest_photos(
         data,
         source,
         source_digest=digest,
@@ -56,27 +54,20 @@ def ingest_ours(photos: Path, folder: Path) -> int:
         work_dir=str(folder),
         decoder=BeamDecoder(lambda: beam.Pipeline(options=PipelineOptions(list(BEAM_FLAGS)))),
     )
-    return report.rows_read
 
 
-def decode_plainly(photos: Path, folder: Path) -> int:
-    """Decodes every file in one loop on one core, with the same function, and drops it; returns the files read."""
+def decode_plainly(data: DataSettings, source: Source, digest: str, folder: Path) -> None:
+    """Decodes every file in one loop on one core, with the same function, and drops it."""
     from components.ingest.images.decode import Rules, decode
 
-    del folder
+    del digest, folder
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    rules = Rules.of(_data(photos).images)
-    files = sorted(path for path in photos.rglob("*") if path.is_file())
-    for path in files:
-        decode(path.read_bytes(), rules)
-    return len(files)
+    rules = Rules.of(data.images)
+    for path in source.files:
+        decode(Path(path).read_bytes(), rules)
 
 
-SIDES: dict[str, Callable[[Path, Path], int]] = {"ours": ingest_ours, "loop": decode_plainly}
-
-
-def _data(photos: Path) -> DataSettings:
-    return load([str(RECIPE)], [f"data.path={photos}"]).settings.data
+SIDES: dict[str, Callable[[DataSettings, Source, str, Path], None]] = {"ours": ingest_ours, "loop": decode_plainly}
 
 
 def run_child(side: str, photos: Path) -> None:
@@ -84,11 +75,16 @@ def run_child(side: str, photos: Path) -> None:
     import components.ingest.images.beam_decoding
     import components.ingest.images.ingestion  # noqa: F401 - what has to be loaded first is not what is measured
 
+    data = load([str(RECIPE)], [f"data.path={photos}"]).settings.data
+    source = sources.resolve(data.path, kind=data.kind, run_date=None, manifest=data.images.manifest)
+    # The run's planner asks for it before any node runs.
+    digest = sources.content_digest(source)
     with tempfile.TemporaryDirectory(prefix="photos-") as folder:
         started = time.monotonic()
-        count = SIDES[side](photos, Path(folder))
+        SIDES[side](data, source, digest, Path(folder))
         seconds = time.monotonic() - started
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    count = len(source.files)
     record = {"photos": count, "seconds": seconds, "photos_per_s": count / seconds, "peak_mib": peak_mib}
     print(json.dumps(record))
 

@@ -30,8 +30,8 @@ class BeamDecoder:
         with self.make_pipeline() as pipeline:
             _ = (
                 pipeline
+                # Create spreads its elements over the workers by itself.
                 | "Chunks" >> beam.Create(list(pieces))
-                | "Spread" >> beam.Reshuffle()
                 | "Decode" >> beam.ParDo(_DecodeChunk(decoding))
             )
 

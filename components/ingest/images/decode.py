@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import re
 import threading
 import warnings
@@ -192,9 +193,12 @@ def _phash(luma: Image.Image) -> int:
 def _encoded(rgb: Image.Image, quality: int) -> bytes:
     # Whatever the original said of its camera, place or colours stays behind.
     rgb.info.clear()
-    stream = io.BytesIO()
-    rgb.save(stream, "JPEG", quality=quality, subsampling="4:2:0")
-    return stream.getvalue()
+    # A file in memory and not a BytesIO: only into a file descriptor does Pillow encode without holding Python's lock,
+    # and two threads then encode two photos at once.
+    with os.fdopen(os.memfd_create("photo"), "w+b") as stream:
+        rgb.save(stream, "JPEG", quality=quality, subsampling="4:2:0")
+        stream.seek(0)
+        return stream.read()
 
 
 def _said(error: Exception) -> str:
