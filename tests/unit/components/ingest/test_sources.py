@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -58,10 +59,15 @@ def test_nothing_there(tmp_path: Path) -> None:
 
 
 def test_package_files_are_found_without_importing() -> None:
-    """package:NAME/rest is a file inside a package, and the package is not imported."""
-    source = resolve("package:tfx/examples/chicago_taxi_pipeline/data/simple/data.csv")
-    assert os.path.getsize(source.files[0]) == 1922812
-    assert "tfx" not in sys.modules
+    """package:NAME/rest is a file inside a package, and the package is not imported, in a process that had not yet."""
+    path = "package:tfx/examples/chicago_taxi_pipeline/data/simple/data.csv"
+    assert os.path.getsize(resolve(path).files[0]) == 1922812
+    code = (
+        "import sys; from components.ingest import sources; "
+        f"sources.resolve({path!r}, kind='csv', run_date=None); sys.exit('tfx' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", ["package:no_such_thing/x.csv", "package:a.b/x.csv", "s3://bucket/x.csv"], ids=str)
