@@ -33,7 +33,7 @@ def pick_views(rows: tf.Tensor, positions: tf.Tensor, count: int, views: int, se
     """
     passes = positions // count
     # Where an example begins among its views is drawn anew for each round of them. A permutation of so few numbers
-    # would cost four milliseconds a batch: the operation looks for it among many more.
+    # would take longer than a small step: the operation looks for it among many more.
     cycles = passes // views
     return (_shuffled(rows, cycles, tf.ones_like(cycles), count, seed) + passes) % views
 
